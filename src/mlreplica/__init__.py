@@ -1,0 +1,28 @@
+"""Classical machine learning, written to be read and built to be used.
+
+Every chapter is a module with scikit-learn's names, imported when it is first touched:
+
+>>> from mlreplica.linear_model import LinearRegression
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "datasets",
+    "kernels",
+    "linear_model",
+    "losses",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

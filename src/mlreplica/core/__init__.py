@@ -1,0 +1,1 @@
+"""What three or more algorithms share; no estimator lives here."""
