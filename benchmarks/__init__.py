@@ -1,0 +1,1 @@
+"""Races against the best peers: `python -m benchmarks --list`."""

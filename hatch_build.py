@@ -1,0 +1,53 @@
+"""Build hook: MLREPLICA_PREBUILT=1 puts compiled kernels into the wheel
+
+The kernels are compiled for a common instruction-set level (x86-64-v3, or the generic CPU
+elsewhere), so that one wheel per Python and platform starts without a compilation on every such
+machine. Wheels and editable installs built without the variable are pure Python.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PREBUILT = os.environ.get("MLREPLICA_PREBUILT", "0") not in ("", "0")
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+
+
+class PrebuiltKernels(BuildHookInterface[Any]):
+    """Compile every kernel into a folder and ship it as `mlreplica/_kernels`."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What compiling needs at build time: the package's own dependencies."""
+        core = self.metadata.core
+        return [*core.dependencies, *core.optional_dependencies["cli"]] if PREBUILT else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and tag the wheel for this Python and platform."""
+        if not PREBUILT or version == "editable":
+            return
+        self.folder = tempfile.TemporaryDirectory()
+        env = os.environ | {
+            "PYTHONPATH": str(Path(self.root) / "src"),
+            "NUMBA_CPU_NAME": "x86-64-v3" if X86 else "generic",
+            "NUMBA_CPU_FEATURES": "",
+            "MLREPLICA_SHIP_TO": self.folder.name,
+        }
+        subprocess.run([sys.executable, "-m", "mlreplica.cli", "warmup"], env=env, check=True)
+        build_data["force_include"][self.folder.name] = "mlreplica/_kernels"
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the folder once the wheel holds its files."""
+        if PREBUILT and version != "editable":
+            self.folder.cleanup()
