@@ -1,0 +1,18 @@
+"""What a page of the book calls in its code cells; the modules beside this one extend Sphinx."""
+
+from bookkit.figure import PALETTE, figure
+from bookkit.player import contour, curve, fit, matrix, path, plane, player, strip, table
+
+__all__ = [
+    "PALETTE",
+    "contour",
+    "curve",
+    "figure",
+    "fit",
+    "matrix",
+    "path",
+    "plane",
+    "player",
+    "strip",
+    "table",
+]

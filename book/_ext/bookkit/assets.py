@@ -1,0 +1,34 @@
+"""What the pages need from npm's packages, copied so that no page asks the network for anything."""
+
+import re
+import shutil
+from pathlib import Path
+
+BOOK = Path(__file__).parents[2]
+STATIC = BOOK / "_build" / "static"  # joins _static in the site; also holds long recordings
+FACE = re.compile(r"@font-face\s*\{[^}]*?files/([\w-]+\.woff2)[^}]*\}")
+
+
+def copy_assets():
+    """KaTeX's stylesheet and fonts, and the text faces in the alphabets the book uses."""
+    modules = BOOK / "node_modules"
+    if not modules.exists():
+        raise FileNotFoundError("npm's packages are missing; run `npm ci --prefix book`.")
+    katex, fonts = modules / "katex" / "dist", STATIC / "fonts"
+    shutil.copytree(
+        katex / "fonts",
+        STATIC / "katex" / "fonts",
+        ignore=shutil.ignore_patterns("*.ttf", "*.woff"),
+        dirs_exist_ok=True,
+    )
+    shutil.copy(katex / "katex.min.css", STATIC / "katex")
+    fonts.mkdir(parents=True, exist_ok=True)
+    rules = []
+    for family in ("source-serif-4", "source-sans-3", "source-code-pro"):
+        package = modules / "@fontsource-variable" / family
+        for sheet in ("wght.css", "wght-italic.css"):
+            for face in FACE.finditer((package / sheet).read_text(encoding="utf-8")):
+                if re.search(r"-(latin|latin-ext|greek)-wght", face[1]):
+                    shutil.copy(package / "files" / face[1], fonts)
+                    rules.append(face[0].replace("./files/", ""))
+    (fonts / "fonts.css").write_text("\n".join(rules), encoding="utf-8")

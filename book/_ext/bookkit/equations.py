@@ -1,0 +1,111 @@
+"""Formulas: drawn by KaTeX while the book is built, and numbered by their labels.
+
+The label ``perceptron-2a`` is equation (2a) of the page ``perceptron``: the number is written
+where the equation is, so it can agree with the docstring of the module the page explains.
+"""
+
+import atexit
+import json
+import os
+import re
+import subprocess
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.domains.math import MathDomain
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+log = logging.getLogger(__name__)
+KATEX = Path(__file__).parents[2] / "node_modules" / "katex" / "dist" / "katex.js"
+LABEL = re.compile(r"[a-z][a-z0-9-]*-(\d+[a-z]?)$")
+
+
+@cache
+def server(pid):
+    """The Node process that draws formulas for the process `pid` (a fork needs its own)."""
+    if not KATEX.exists():
+        raise ExtensionError("KaTeX is not installed; run `npm ci --prefix book`, or `make book`.")
+    script = Path(__file__).with_name("katex_server.cjs")
+    process = subprocess.Popen(
+        ["node", str(script), str(KATEX)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    atexit.register(process.stdin.close)
+    return process
+
+
+@cache
+def render(tex, display, macros):
+    """HTML of one formula; a ValueError says what KaTeX could not read."""
+    process = server(os.getpid())
+    request = {"tex": tex, "display": display, "macros": dict(macros)}
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    reply = json.loads(process.stdout.readline())
+    if "error" in reply:
+        raise ValueError(reply["error"])
+    return reply["html"]
+
+
+def html_of(translator, node, tex, display):
+    """HTML of a formula on a page; a bad formula is a warning at its line."""
+    try:
+        return render(tex, display, tuple(translator.config.book_macros.items()))
+    except ValueError as error:
+        log.warning("%s", error, location=node, type="math")
+        return f"<code>{escape(tex)}</code>"
+
+
+def visit_math(translator, node):
+    """Inline formula."""
+    translator.body.append(f'<span class="math">{html_of(translator, node, node.astext(), False)}')
+    translator.body.append("</span>")
+    raise nodes.SkipNode
+
+
+def visit_math_block(translator, node):
+    """Display formula with its number and, where code cites the number, the way there."""
+    html = html_of(translator, node, node.astext(), True)
+    number, ids = node.get("number"), node.get("ids", [])
+    open_tag = f'<div class="math equation" id="{ids[0]}">' if ids else '<div class="math equation">'
+    body = [open_tag, f'<div class="formula" tabindex="0">{html}</div>']
+    if number:
+        label = f"Link to equation {number}"
+        body.append(f'<a class="eqno" href="#{ids[0]}" aria-label="{label}">({number})</a>')
+    if cited_by := node.get("cited_by"):
+        links = ", ".join(f'<a href="#{id}"><code>{escape(name)}</code></a>' for id, name in cited_by)
+        body.append(f'<span class="cited">in code: {links}</span>')
+    translator.body.append("".join(body) + "</div>\n")
+    raise nodes.SkipNode
+
+
+class LabelledEquations(MathDomain):
+    """Sphinx's equations, numbered by the end of their labels instead of by counting."""
+
+    def note_equation(self, docname, labelid, location=None):
+        """Read the number off the label."""
+        super().note_equation(docname, labelid, location)
+        if found := LABEL.match(labelid):
+            self.equations[labelid] = (docname, found[1])
+        else:
+            log.warning(
+                "equation label %r must end in its number, as %s-1",
+                labelid,
+                docname,
+                location=location,
+                type="math",
+            )
+
+
+def setup(app):
+    """Make KaTeX the renderer of formulas."""
+    app.add_config_value("book_macros", {}, "html")
+    app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
+    app.add_domain(LabelledEquations, override=True)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,115 @@
+"""Figures: one matplotlib style, drawn as SVG that follows the page's light or dark colours."""
+
+import hashlib
+import io
+import re
+from contextlib import contextmanager
+from html import escape
+
+# Names of the colours, as they are in the light theme; the stylesheet has a second set for the dark.
+PALETTE = {
+    "blue": "#0b6cb8",
+    "orange": "#c6521a",
+    "green": "#0f8464",
+    "purple": "#9a4f96",
+    "gold": "#a87400",
+    "sky": "#3d93c9",
+    "ink": "#26292f",
+    "muted": "#6b7079",
+    "grid": "#d9dce1",
+    "paper": "#fdfdfb",
+}
+SERIES = ["blue", "orange", "green", "purple", "gold", "sky"]
+
+
+def style():
+    """matplotlib's settings for every figure of the book."""
+    from cycler import cycler
+
+    return {
+        "axes.edgecolor": PALETTE["muted"],
+        "axes.facecolor": "none",
+        "axes.grid": True,
+        "axes.labelcolor": PALETTE["ink"],
+        "axes.prop_cycle": cycler(color=[PALETTE[name] for name in SERIES]),
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlelocation": "left",
+        "axes.titlesize": 11,
+        "axes.titleweight": "bold",
+        "figure.facecolor": "none",
+        "font.size": 10,
+        "grid.color": PALETTE["grid"],
+        "grid.linewidth": 0.6,
+        "legend.frameon": False,
+        "lines.linewidth": 1.8,
+        "lines.markersize": 5,
+        "mathtext.fontset": "stix",
+        "patch.edgecolor": PALETTE["paper"],
+        "savefig.facecolor": "none",
+        "svg.fonttype": "none",
+        "svg.hashsalt": "mlreplica",
+        "text.color": PALETTE["ink"],
+        "xtick.color": PALETTE["muted"],
+        "xtick.labelcolor": PALETTE["ink"],
+        "ytick.color": PALETTE["muted"],
+        "ytick.labelcolor": PALETTE["ink"],
+    }
+
+
+@contextmanager
+def figure(alt, *, width=7.2, height=3.4, rows=1, columns=1, caption=None, **subplots):
+    """Draw a figure and show it in the page.
+
+    Parameters
+    ----------
+    alt : str
+        What the figure shows, for a reader who cannot see it: the finding, not "a plot of …".
+    width, height : float
+        Inches; the page scales the figure down to its own width.
+    rows, columns : int
+        How many axes.
+    caption : str, optional
+        A sentence below the figure.
+    **subplots
+        Passed on to `matplotlib.pyplot.subplots`.
+
+    Yields
+    ------
+    matplotlib Axes, or an array of them if there are several
+    """
+    import matplotlib.pyplot as plt
+    from IPython.display import HTML, display
+
+    if len(alt.split()) < 4:
+        raise ValueError(f"alt text must say what the figure shows, got {alt!r}.")
+    with plt.rc_context(style()):
+        drawing, axes = plt.subplots(
+            rows, columns, figsize=(width, height), layout="constrained", **subplots
+        )
+        try:
+            yield axes
+            text = svg(drawing)
+        finally:
+            plt.close(drawing)
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    label = escape(alt, quote=True)
+    display(HTML(f'<figure class="drawing" role="img" aria-label="{label}">{text}{below}</figure>'))
+
+
+def svg(drawing):
+    """A matplotlib figure as inline SVG: themed colours, page fonts, addresses of its own."""
+    buffer = io.StringIO()
+    drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    for name, colour in PALETTE.items():
+        text = text.replace(colour, f"var(--book-{name})")
+    prefix = "f" + hashlib.sha256(text.encode()).hexdigest()[:8]
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'((?:xlink:)?href="#|url\(#)', rf"\1{prefix}-", text)
+    text = re.sub(r"['\"]?STIX[A-Za-z]*['\"]?", "KaTeX_Main", text)
+    text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--font-stack)", text)
+    text = re.sub(r'<svg ([^>]*?)width="([\d.]+)pt" height="[\d.]+pt"', r'<svg \1data-w="\2"', text)
+    return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

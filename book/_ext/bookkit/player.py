@@ -1,0 +1,222 @@
+"""The step-through player: recorded states of a real run, and the panes that draw them.
+
+Nothing is computed in the browser: a frame holds the numbers the library had at that step, a pane
+says which of them to draw and how.
+"""
+
+import hashlib
+import json
+import math
+import os
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+INLINE_LIMIT = 200_000  # characters; a longer recording becomes a file of its own
+
+
+def plain(value, digits=6):
+    """JSON of a number, string, array, or a nesting of them; non-finite numbers become null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item, digits) for key, item in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(item, digits) for item in value]
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+
+
+def plane(
+    X, y=None, *, weights="coef", offset="intercept", highlight=None, title="", labels=("x₁", "x₂")
+):
+    """Pane: points of the plane with the line w·x + b = 0, the vector w and its last change.
+
+    `weights`, `offset` and `highlight` name fields of the frames: w (2 numbers), b (may be absent:
+    b = 0), the index of the point looked at.
+    """
+    return {
+        "type": "plane",
+        "X": X,
+        "y": y,
+        "weights": weights,
+        "offset": offset,
+        "highlight": highlight,
+        "title": title,
+        "labels": labels,
+    }
+
+
+def fit(
+    x, y, *, slope="coef", offset="intercept", residuals=True, title="", labels=("x", "y")
+):
+    """Pane: points (x, y), the line y = slope·x + offset, and the residuals."""
+    return {
+        "type": "fit",
+        "x": x,
+        "y": y,
+        "slope": slope,
+        "offset": offset,
+        "residuals": residuals,
+        "title": title,
+        "labels": labels,
+    }
+
+
+def contour(
+    f, x, y, *, path="coef", minimum=None, levels=12, title="", labels=("w₁", "w₂"), points=121
+):
+    """Pane: level lines of f(x, y) over the ranges `x` and `y`, and the path the field `path` took.
+
+    f takes and returns arrays. The level lines are found here, by contourpy, not in the browser.
+    """
+    from contourpy import contour_generator
+
+    xs, ys = np.linspace(*x, points), np.linspace(*y, points)
+    z = np.asarray(f(*np.meshgrid(xs, ys)), dtype=float)
+    if np.ndim(levels) == 0:  # evenly spaced in the root: lines crowd less up the slope
+        low, high = z.min(), z.max()
+        levels = low + (high - low) * np.linspace(0, 1, levels + 2)[1:-1] ** 2
+    generator = contour_generator(xs, ys, z)
+    lines = [line for level in levels for line in generator.lines(level)]
+    return {
+        "type": "contour",
+        "x": x,
+        "y": y,
+        "lines": plain([line[:: max(1, len(line) // 80)] for line in lines], 4),
+        "path": path,
+        "minimum": minimum,
+        "title": title,
+        "labels": labels,
+    }
+
+
+def curve(*fields, log=False, title="", labels=("step", "")):
+    """Pane: fields that are one number a frame, against the step, with a cursor."""
+    return {"type": "curve", "fields": fields, "log": log, "title": title, "labels": labels}
+
+
+def path(x, y, *, diagonal=False, title="", labels=("", "")):
+    """Pane: the curve (x, y) through all frames, as a ROC curve, with a dot at this frame."""
+    return {"type": "path", "x": x, "y": y, "diagonal": diagonal, "title": title, "labels": labels}
+
+
+def strip(scores, y, *, threshold="threshold", title="", labels=("score", "")):
+    """Pane: the scores of two classes as two rows of marks, with the threshold between."""
+    return {
+        "type": "strip",
+        "scores": scores,
+        "y": y,
+        "threshold": threshold,
+        "title": title,
+        "labels": labels,
+    }
+
+
+def matrix(field="confusion", *, rows=None, columns=None, title=""):
+    """Pane: a small matrix of numbers, shaded by value."""
+    return {"type": "matrix", "field": field, "rows": rows, "columns": columns, "title": title}
+
+
+def table(*fields, names=None, title=""):
+    """Pane: the numbers of this frame; `names` gives a field another name for the reader."""
+    return {"type": "table", "fields": fields, "names": names or {}, "title": title}
+
+
+class Player:
+    """What `player` returns: shows itself in the page."""
+
+    def __init__(self, recording):
+        self.recording = recording
+
+    def _repr_html_(self):
+        text = json.dumps(self.recording, ensure_ascii=False, separators=(",", ":"))
+        name = "p" + hashlib.sha256(text.encode()).hexdigest()[:12]
+        label = escape(self.recording["label"], quote=True)
+        if len(text) <= INLINE_LIMIT:
+            inner = text.replace("<", "\\u003c")
+            data = f'<script type="application/json">{inner}</script>'
+        else:  # a script, not a fetch: pages opened from file:// may not fetch
+            folder = Path(os.environ["MLREPLICA_BOOK_FILES"]) / "players"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{name}.js").write_text(
+                f"(window.bookRecordings??={{}})[{name!r}]={text}", encoding="utf-8"
+            )
+            root = escape(os.environ.get("MLREPLICA_BOOK_ROOT", ""), quote=True)
+            data = f'<script src="{root}_static/players/{name}.js"></script>'
+        return (
+            f'<div class="player" id="{name}" role="group" aria-label="{label}">{data}'
+            f"<noscript><p>{label}. Playing it needs JavaScript.</p></noscript></div>"
+        )
+
+
+def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0):
+    """Play a recorded run.
+
+    Parameters
+    ----------
+    frames : Trace, list of dict, or dict of them
+        The recorded states. A dict {value: frames} holds one run a value of a hyper-parameter;
+        `slider` names it. A field `line` lights up that line of `algorithm`; a field `note` is
+        shown as text.
+    *panes
+        What to draw: `plane`, `fit`, `contour`, `curve`, `path`, `strip`, `matrix`, `table`.
+        A table of all numbers is added when none is given.
+    label : str
+        What is played, in one phrase: the title of the player, read aloud by screen readers.
+    algorithm : str, optional
+        The label of the page's `algorithm`.
+    slider : str, optional
+        Name of the hyper-parameter when `frames` is a dict.
+    start : int, default=0
+        The frame shown first.
+    rate : float, default=2.0
+        Frames a second at speed 1.
+    """
+    runs = frames if isinstance(frames, dict) else {"": frames}
+    runs = {str(key): [plain(f) for f in getattr(run, "states", run)] for key, run in runs.items()}
+    if not runs or not all(runs.values()):
+        raise ValueError("a player needs at least one frame in each run.")
+    panes = list(panes)
+    if not any(pane["type"] == "table" for pane in panes):
+        first = next(iter(runs.values()))[0]
+        numbers = [k for k, v in first.items() if k not in ("line", "note") and _small(v)]
+        panes.append(table(*numbers))
+    for pane in panes:
+        _check(pane, runs)
+    return Player(
+        {
+            "label": label,
+            "runs": list(runs.values()),
+            "values": list(runs),
+            "slider": slider,
+            "panes": plain(panes),
+            "algorithm": algorithm,
+            "start": start,
+            "rate": rate,
+        }
+    )
+
+
+def _small(value):
+    """Whether a value fits a table's cell: a number, a string, or at most six numbers."""
+    return not isinstance(value, list) or (
+        len(value) <= 6 and not any(isinstance(v, list) for v in value)
+    )
+
+
+def _check(pane, runs):
+    """Every field a pane draws must be in the first frame of every run."""
+    named = [*pane.get("fields", ()), pane.get("field"), pane.get("highlight")]
+    named += [pane.get(key) for key in ("weights", "slope", "threshold")]
+    if pane["type"] in ("path", "contour"):
+        named += [pane.get("path")] if pane["type"] == "contour" else [pane["x"], pane["y"]]
+    for name in filter(None, named):
+        for run in runs.values():
+            if name not in run[0]:
+                have = ", ".join(run[0])
+                raise ValueError(f"{pane['type']} draws {name!r}, but the frames have: {have}.")

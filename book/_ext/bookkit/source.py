@@ -1,0 +1,196 @@
+"""The ``source`` directive: quotes a symbol of the installed package, linked to its equations.
+
+``(2)`` in a comment or docstring of the quoted code becomes a link to the equation of that number
+on the page, and the equation gets a link back. A number the page does not have is an error.
+"""
+
+import ast
+import importlib.util
+import re
+from html import escape, unescape
+from importlib import import_module
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+log = logging.getLogger(__name__)
+CITED = re.compile(r"(?<![\w\])}])\((\d+[a-z]?)\)(?!\()")
+PROSE = re.compile(r'<span class="(c1|sd)">(.*?)</span>')
+PAGES = "_source"
+
+
+class quoted_source(nodes.General, nodes.Element):  # noqa: N801  (docutils names nodes in lower case)
+    """A piece of the package's source."""
+
+
+def module_of(symbol):
+    """(module name, path of its file, the rest of the dotted name)."""
+    parts = symbol.split(".")
+    for cut in range(len(parts), 0, -1):
+        name = ".".join(parts[:cut])
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ModuleNotFoundError, AttributeError, ValueError):
+            continue
+        if spec is not None and spec.origin:
+            return name, Path(spec.origin), parts[cut:]
+    raise LookupError(f"no module is named in {symbol!r}")
+
+
+def definition(body, names, symbol):
+    """The node of a dotted name in a syntax tree."""
+    for node in body:
+        if getattr(node, "name", None) == names[0]:
+            return node if len(names) == 1 else definition(node.body, names[1:], symbol)
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        if names == [getattr(targets[0], "id", None)]:
+            return node
+    known = ", ".join(n.name for n in body if hasattr(n, "name"))
+    raise LookupError(f"{symbol!r} is not defined there; defined are: {known}")
+
+
+def lines_of(symbol, docstring_only=False):
+    """(module name, path, first line, last line) of a symbol of an installed package."""
+    name, path, names = module_of(symbol)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if docstring_only or not names:
+        if names:
+            tree = definition(tree.body, names, symbol)
+        first = tree.body[0]
+        return name, path, first.lineno, first.end_lineno
+    if not any(getattr(node, "name", None) == names[0] for node in tree.body):
+        home = getattr(getattr(import_module(name), names[0], None), "__module__", name)
+        if home != name:
+            return lines_of(".".join([home, *names]))
+    node = definition(tree.body, names, symbol)
+    starts = [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]
+    return name, path, min(starts), node.end_lineno
+
+
+def file_in_package(path, name):
+    """`src/mlreplica/…` of a module's file, as a reader finds it in the repository."""
+    depth = name.count(".") + 1 + (path.name == "__init__.py")
+    return "src/" + "/".join(path.parts[-depth:])
+
+
+class Source(SphinxDirective):
+    """Quote a function, class, method, or (``:docstring:``) a docstring."""
+
+    required_arguments = 1
+    option_spec = {
+        "docstring": directives.flag,
+        "equations": directives.unchanged_required,
+        "caption": directives.unchanged_required,
+    }
+
+    def run(self):
+        """Read the lines now; link the equations when all pages are known."""
+        symbol = self.arguments[0]
+        try:
+            name, path, first, last = lines_of(symbol, "docstring" in self.options)
+        except (LookupError, OSError, SyntaxError) as error:
+            raise self.error(f"source: {error}") from error
+        self.env.note_dependency(str(path))
+        lines = path.read_text(encoding="utf-8").splitlines()[first - 1 : last]
+        indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+        text = "\n".join(line[indent:] for line in lines) + "\n"
+        node = quoted_source(
+            "",
+            text=text,
+            symbol=symbol.rpartition(".")[2],
+            first=first,
+            module=name,
+            file=file_in_package(path, name),
+            prefix=self.options.get("equations", self.env.docname.rpartition("/")[2]),
+            caption=self.options.get("caption", ""),
+            ids=[nodes.make_id(f"source-{symbol}")],
+            docname=self.env.docname,
+        )
+        self.set_source_info(node)
+        modules = getattr(self.env, "book_modules", {})
+        modules.setdefault(name, str(path))
+        self.env.book_modules = modules
+        return [node]
+
+
+def link_equations(app, doctree, docname):
+    """Give each quoted source the addresses of its equations, and each equation its sources."""
+    equations = app.env.get_domain("math").equations
+    cited_by = {}
+    for node in doctree.findall(quoted_source):
+        node["links"] = {}
+        for html in PROSE.findall(highlighted(app.builder.highlighter, node)):
+            for number in CITED.findall(unescape(html[1])):
+                label = f"{node['prefix']}-{number}"
+                if label not in equations:
+                    message = "%s cites (%s), but there is no equation %s"
+                    log.warning(message, node["symbol"], number, label, location=node, type="source")
+                    continue
+                there = equations[label][0]
+                page = "" if there == docname else app.builder.get_relative_uri(docname, there)
+                node["links"][number] = f"{page}#{nodes.make_id('equation-' + label)}"
+                sources = cited_by.setdefault(label, [])
+                if (node["ids"][0], node["symbol"]) not in sources:
+                    sources.append((node["ids"][0], node["symbol"]))
+    for node in doctree.findall(nodes.math_block):
+        if node.get("label") in cited_by:
+            node["cited_by"] = cited_by[node["label"]]
+
+
+def highlighted(highlighter, node):
+    """The quoted lines as HTML, numbered as in their file."""
+    options = {"linenos": "inline", "linenostart": node["first"], "wrapcode": True}
+    return highlighter.highlight_block(node["text"], "python", **options)
+
+
+def visit_source(translator, node):
+    """Caption with the way to the whole file, then the code with links to its equations."""
+
+    def link(match):
+        href = node["links"].get(match[1])
+        title = f"Equation {match[1]}"
+        return f'<a class="cites" href="{href}" title="{title}">({match[1]})</a>' if href else match[0]
+
+    def prose(match):
+        return f'<span class="{match[1]}">{CITED.sub(link, match[2])}</span>'
+
+    code = PROSE.sub(prose, highlighted(translator.highlighter, node))
+    last = node["first"] + node["text"].count("\n") - 1
+    page = f"{PAGES}/{node['module'].replace('.', '/')}"
+    href = translator.builder.get_relative_uri(node["docname"], page) + f"#L{node['first']}"
+    caption = f"<span>{escape(node['caption'])}</span>" if node["caption"] else ""
+    translator.body.append(
+        f'<figure class="source" id="{node["ids"][0]}"><figcaption>{caption}'
+        f'<code>{node["symbol"]}</code> <a href="{href}">{escape(node["file"])}, '
+        f"lines {node['first']}–{last}</a></figcaption>{code}</figure>\n"
+    )
+    raise nodes.SkipNode
+
+
+def source_pages(app):
+    """A page for every file that is quoted, each line with an address."""
+    for name, path in sorted(getattr(app.env, "book_modules", {}).items()):
+        text = Path(path).read_text(encoding="utf-8")
+        options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}
+        code = app.builder.highlighter.highlight_block(text, "python", **options)
+        code = re.sub(r'(id|name)="L-(\d+)"', r'\1="L\2"', code)
+        body = f'<h1>{file_in_package(Path(path), name)}</h1><div class="whole-file">{code}</div>'
+        yield f"{PAGES}/{name.replace('.', '/')}", {"title": name, "body": body}, "page.html"
+
+
+def merge_modules(app, env, docnames, other):
+    """Join what a parallel reader saw."""
+    env.book_modules = getattr(env, "book_modules", {}) | getattr(other, "book_modules", {})
+
+
+def setup(app):
+    """Register the directive and the pages of whole files."""
+    app.add_node(quoted_source, html=(visit_source, None))
+    app.add_directive("source", Source)
+    app.connect("doctree-resolved", link_equations)
+    app.connect("html-collect-pages", source_pages)
+    app.connect("env-merge-info", merge_modules)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

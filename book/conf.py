@@ -1,0 +1,88 @@
+"""Sphinx's settings for the book. Build it with `make book`; how to write a page: WRITING.md."""
+
+import os
+import sys
+from pathlib import Path
+
+import mlreplica
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+from bookkit.assets import STATIC, copy_assets  # noqa: E402  (found by the line above)
+
+copy_assets()
+
+# What code cells need: bookkit, a place for long recordings, quiet and equal runs.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(HERE / "_ext"), os.environ.get("PYTHONPATH")])
+)
+os.environ["MLREPLICA_BOOK_FILES"] = str(STATIC)
+os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+
+project = "mlreplica"
+author = "the mlreplica authors"
+copyright = author
+version = release = mlreplica.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "bookkit.algorithm",
+    "bookkit.equations",
+    "bookkit.exercise",
+    "bookkit.race",
+    "bookkit.source",
+]
+exclude_patterns = ["_build", "node_modules", "WRITING.md", "_static"]
+
+# Pages
+myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist"]
+myst_enable_extensions += ["dollarmath", "fieldlist", "smartquotes"]
+myst_dmath_double_inline = True
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+nb_number_source_lines = False
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = r">>> |\.\.\. |\$ |In \[\d*\]: "
+copybutton_prompt_is_regexp = True
+book_macros = {
+    r"\R": r"\mathbb{R}",
+    r"\E": r"\operatorname{\mathbb{E}}",
+    r"\Var": r"\operatorname{Var}",
+    r"\Cov": r"\operatorname{Cov}",
+    r"\sign": r"\operatorname{sign}",
+    r"\T": r"^{\mathsf{T}}",
+    r"\norm": r"\left\lVert #1 \right\rVert",
+    r"\abs": r"\left\lvert #1 \right\rvert",
+    r"\inner": r"\left\langle #1, #2 \right\rangle",
+    r"\ind": r"\mathbf{1}\!\left[ #1 \right]",
+    r"\argmin": r"\operatorname*{arg\,min}",
+    r"\argmax": r"\operatorname*{arg\,max}",
+}
+
+# API reference
+autodoc_default_options = {"members": True, "inherited-members": False}
+autodoc_typehints = "none"
+autosummary_generate = True
+napoleon_google_docstring = False
+
+# Look
+html_theme = "furo"
+html_title = "mlreplica"
+html_static_path = ["_static", "_build/static"]
+html_css_files = ["katex/katex.min.css", "fonts/fonts.css", "book.css"]
+html_js_files = [("player.js", {"defer": "defer"})]
+html_copy_source = False
+html_show_sphinx = False
+html_math_renderer = "katex"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
