@@ -1,0 +1,17 @@
+"""Every run of the tests, doctests included, compiles afresh and draws the same way."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+from hypothesis import settings
+
+# Before anything imports Numba. pytest-xdist's workers inherit the folder and share its kernels.
+if "NUMBA_CACHE_DIR" not in os.environ:
+    os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mlreplica-kernels-")
+    atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
+
+# A first call compiles, so no example has a deadline; on a server every run draws the same examples.
+settings.register_profile("mlreplica", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("mlreplica")
