@@ -26,7 +26,7 @@ __all__ = ["EarlyStopping", "Snapshot", "Trace"]
 
 
 class Callback:
-    """Calls `on_state(estimator, context)` for each state of a solver; it may return True to stop."""
+    """Does nothing at every hook of scikit-learn's protocol."""
 
     def setup(self, estimator, context):
         """Called once before the first state."""
@@ -35,9 +35,7 @@ class Callback:
         """Nothing has happened yet."""
 
     def on_fit_task_end(self, estimator, context):
-        """Pass on the solver's states; tasks without one (the fit itself) are of no interest."""
-        if hasattr(context, "state"):
-            return self.on_state(estimator, context)
+        """One state is there (`context.state`), or the fit itself has ended; True stops it."""
 
     def teardown(self, estimator, context):
         """Called once after the last state, also if fit fails."""
@@ -70,8 +68,8 @@ class Trace(Callback):
     def setup(self, estimator, context):
         self.runs[_place(context)] = []
 
-    def on_state(self, estimator, context):
-        if context.task_id % self.every == 0:
+    def on_fit_task_end(self, estimator, context):
+        if hasattr(context, "state") and context.task_id % self.every == 0:
             fields = {
                 name: np.copy(value)[()]
                 for name, value in context.state._asdict().items()

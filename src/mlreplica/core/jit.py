@@ -14,10 +14,10 @@ first use, never at import, so that a chapter imports without Numba.
             s += square(x[i])      # called from a kernel: compiled and inlined
         return s
 
-Machine code is kept on disk under a key made of the signature, the CPU and a hash of every kernel
-source of this package. Numba's own key knows only the file of the kernel itself, so an edit in
-a *called* file leaves stale code behind; ours cannot. The same key lets a wheel carry kernels
-that were compiled for a common instruction-set level and so start without any compilation.
+Machine code is kept on disk (`core/cache.py`) under a key made of the signature, the CPU and a hash
+of every kernel source of this package. Numba's own key knows only the file of the kernel itself, so
+an edit in a *called* file leaves stale code behind; ours cannot. The same key lets a wheel carry
+kernels compiled for a common instruction-set level and so start without any compilation.
 
 MLREPLICA_PURE_PYTHON=1 runs every kernel as plain Python: for debuggers and coverage.
 """
@@ -25,24 +25,16 @@ MLREPLICA_PURE_PYTHON=1 runs every kernel as plain Python: for debuggers and cov
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 import os
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, overload
 
 PURE_PYTHON = os.environ.get("MLREPLICA_PURE_PYTHON", "0") not in ("", "0")
-PACKAGE = Path(__file__).resolve().parent.parent
 
 # Fuse, reorder, and ignore the sign of zero; never assume that NaN and infinity are absent.
 SAFE = frozenset({"contract", "reassoc", "arcp", "nsz"})
-
-# The instruction sets that shipped kernels may use, and what a CPU must have to run them.
-LEVEL = "x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
-NEEDS = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), "generic": ()}
 
 logger = logging.getLogger("mlreplica")
 
@@ -60,7 +52,9 @@ class Kernel:
         numba = import_numba()
         options = {"nogil": True, "error_model": "numpy", "fastmath": set(self.fastmath)}
         dispatcher = numba.njit(**options)(self.py_func)
-        dispatcher._cache = cache_of(self.py_func)
+        from .cache import KernelCache
+
+        dispatcher._cache = KernelCache(self.py_func)
         return dispatcher
 
     @property
@@ -71,7 +65,7 @@ class Kernel:
         return self.dispatcher(*args)
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return self.py_func.__qualname__
 
 
 class Formula(Kernel):
@@ -93,7 +87,7 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: frozenset[st
 
 
 def formula(function: Callable[..., Any]) -> Any:
-    """Mark a scalar formula; NumPy's functions and no `if` (nor `np.where`) let it take arrays too."""
+    """Mark a scalar formula: written with NumPy's functions, without `if`, it takes arrays too."""
     return function if PURE_PYTHON else Formula(function, SAFE)
 
 
@@ -116,8 +110,9 @@ def import_numba() -> Any:
 
         def on_end(self, event: Any) -> None:
             self.depth -= 1
-            seconds = time.perf_counter() - self.since
-            if self.depth == 0 and seconds > 1.0 and not self.said:
+            if self.depth > 0 or self.said:
+                return
+            if (seconds := time.perf_counter() - self.since) > 1.0:
                 self.said = True
                 logger.warning(
                     "compiled %s in %.1f s; kept on disk for the next time "
@@ -128,63 +123,3 @@ def import_numba() -> Any:
 
     event.register("numba:compile", Notice())
     return numba
-
-
-@functools.cache
-def sources() -> str:
-    """Hash of every file of this package that holds kernels or formulas."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_bytes()
-        if b"@kernel" in text or b"@formula" in text:
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text + b"\0")
-    return digest.hexdigest()
-
-
-def cache_of(function: Callable[..., Any]) -> Any:
-    """The disk cache of one kernel: the user's, then the one that came with the wheel."""
-    from llvmlite import binding
-    from numba.core import caching
-
-    shipped = Path(os.environ.get("MLREPLICA_SHIP_TO", PACKAGE / "_kernels"))
-    host = binding.get_host_cpu_features()
-    runs_here = all(host.get(feature) for feature in NEEDS[LEVEL])
-
-    class Nowhere(caching._CacheLocator):
-        """Stands in when no folder is writable: nothing is kept, shipped kernels still load."""
-
-        ensure_cache_path = get_source_stamp = lambda self: None
-        get_cache_path = lambda self: ""
-        get_disambiguator = lambda self: str(function.__code__.co_firstlineno)
-        from_function = classmethod(lambda cls, *_: cls())
-
-    class Impl(caching.CompileResultCacheImpl):
-        _locator_classes = [*caching.CompileResultCacheImpl._locator_classes, Nowhere]
-
-    class KernelCache(caching.FunctionCache):
-        _impl_class = Impl
-
-        def __init__(self) -> None:
-            super().__init__(function)
-            name = self._impl.filename_base
-            stamp = (self._impl.locator.get_source_stamp(), sources())
-            if Path(function.__code__.co_filename).is_relative_to(PACKAGE):
-                stamp = sources()
-            self.shipped = caching.IndexDataCacheFile(shipped / function.__module__, name, stamp)
-            self._cache_file = caching.IndexDataCacheFile(self._cache_path, name, stamp)
-            if "MLREPLICA_SHIP_TO" in os.environ:
-                (shipped / function.__module__).mkdir(parents=True, exist_ok=True)
-                self._cache_file = self.shipped
-
-        def _load_overload(self, sig: Any, target_context: Any) -> Any:
-            if (found := super()._load_overload(sig, target_context)) or not runs_here:
-                return found
-            sig, (triple, *_), code = self._index_key(sig, target_context.codegen())
-            data = self.shipped.load((sig, (triple, LEVEL, ""), code))
-            return None if data is None else self._impl.rebuild(target_context, data)
-
-        def _save_overload(self, sig: Any, data: Any) -> None:
-            if self._cache_file is self.shipped or not isinstance(self._impl.locator, Nowhere):
-                super()._save_overload(sig, data)
-
-    return KernelCache()

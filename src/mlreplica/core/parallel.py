@@ -46,7 +46,7 @@ def split(n: int, parts: int, least: int = 1) -> list[slice]:
 def run(
     function: Callable[..., Any], *iterables: Iterable[Any], n_jobs: int | None = None
 ) -> list[Any]:
-    """list(map(function, *iterables)) on the pool; the first error is raised, once all have ended."""
+    """list(map(function, *iterables)) on the pool; the first error is raised at the end."""
     tasks = list(zip(*iterables, strict=True))
     threads = min(n_threads(n_jobs), len(tasks))
     if threads <= 1:

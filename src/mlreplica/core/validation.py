@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-FAST = (np.dtype(np.float64), np.dtype(np.float32))
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def new_rows(estimator: Any, X: Any, *, accept_sparse: bool | str | list[str] = False) -> Any:
@@ -16,18 +16,16 @@ def new_rows(estimator: Any, X: Any, *, accept_sparse: bool | str | list[str] = 
     A plain float array of the right width needs no more than a sum (finite unless an entry is not,
     or the sum overflows; then the long way decides). All else goes through scikit-learn.
     """
-    width = getattr(estimator, "n_features_in_", None)
     if (
         type(X) is np.ndarray
         and X.ndim == 2
-        and X.dtype in FAST
-        and X.shape[1] == width
+        and X.dtype in FLOATS
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and len(X) > 0
         and not hasattr(estimator, "feature_names_in_")
-        and np.isfinite(X.sum())
     ):
-        return X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(X.sum()):
+                return X
     check_is_fitted(estimator)
-    return validate_data(
-        estimator, X, reset=False, accept_sparse=accept_sparse, dtype=[np.float64, np.float32]
-    )
+    return validate_data(estimator, X, reset=False, accept_sparse=accept_sparse, dtype=FLOATS)

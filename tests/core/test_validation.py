@@ -1,0 +1,84 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
+
+from mlreplica.core import validation
+from mlreplica.core.validation import new_rows
+
+
+class Width(BaseEstimator):
+    """An estimator that learns nothing but the columns of X."""
+
+    def fit(self, X, y=None):
+        self.width_ = validate_data(self, X).shape[1]
+        return self
+
+
+X = np.arange(6.0).reshape(3, 2)
+
+
+@pytest.fixture
+def model():
+    return Width().fit(X)
+
+
+@pytest.mark.parametrize("rows", [X, X[:1], X[::-1], np.asfortranarray(X), X.astype(np.float32)])
+def test_a_plain_float_array_is_taken_as_it_is(model, rows, monkeypatch):
+    monkeypatch.setattr(validation, "validate_data", lambda *a, **k: pytest.fail("validated twice"))
+    assert new_rows(model, rows) is rows
+
+
+@pytest.mark.parametrize(
+    "rows", [X.tolist(), X.astype(int), X.astype(bool), X.astype(object), pd.DataFrame(X)]
+)
+def test_what_can_be_numbers_becomes_numbers(model, rows):
+    taken = new_rows(model, rows)
+    assert taken.dtype == np.float64
+    np.testing.assert_array_equal(taken, np.asarray(rows, dtype=float))
+
+
+def test_large_finite_numbers_pass_though_their_sum_overflows(model):
+    huge = np.full((2, 2), 1e308)
+    np.testing.assert_array_equal(new_rows(model, huge), huge)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (X[:, :1], "X has 1 features, but Width is expecting 2 features"),
+        (X[0], "Expected 2D array, got 1D array"),
+        (X[:0], "Found array with 0 sample"),
+        (np.array([[1.0, np.nan]]), "contains NaN"),
+        (np.array([[1.0, np.inf]]), "contains infinity"),
+        (np.array([[-np.inf, 1.0]]), "contains infinity"),
+        (X + 1j, "Complex data not supported"),
+        (np.array([["a", "b"]]), "could not convert string"),
+    ],
+)
+def test_what_cannot_is_refused_in_plain_words(model, rows, message):
+    with pytest.raises(ValueError, match=message):
+        new_rows(model, rows)
+
+
+def test_sparse_rows_only_where_they_are_understood(model):
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        new_rows(model, sp.csr_array(X))
+    assert new_rows(model, sp.csc_array(X), accept_sparse="csr").format == "csr"
+
+
+def test_an_unfitted_estimator_says_so():
+    with pytest.raises(NotFittedError, match="Call 'fit'"):
+        new_rows(Width(), X)
+
+
+def test_names_are_checked_when_fit_saw_names():
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = Width().fit(frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        new_rows(model, frame[["b", "a"]])
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        new_rows(model, X)
