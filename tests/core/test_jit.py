@@ -1,8 +1,10 @@
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -73,9 +75,16 @@ def test_strict_arithmetic_on_request():
     assert two_sum_error(1.0, 1e-17) == 1e-17
 
 
-def test_a_kernel_pickles_by_name():
-    import pickle
+def test_a_kernel_may_be_called_first_by_many_threads_at_once():
+    @kernel
+    def double(x):
+        return 2.0 * x
 
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(double, np.arange(32.0))) == (2.0 * np.arange(32.0)).tolist()
+
+
+def test_a_kernel_pickles_by_name():
     assert pickle.loads(pickle.dumps(total)) is total
 
 
