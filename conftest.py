@@ -12,6 +12,9 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="mlreplica-kernels-")
     atexit.register(shutil.rmtree, os.environ["NUMBA_CACHE_DIR"], ignore_errors=True)
 
-# A first call compiles, so no example has a deadline; on a server every run draws the same examples.
+# SciPy reads it at import; without it scikit-learn's check of array API input skips itself.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+# A first call compiles, so examples have no deadline; on a server every run draws the same ones.
 settings.register_profile("mlreplica", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mlreplica")

@@ -68,7 +68,8 @@ def run(race: Race, seconds: float = 10.0, start: bool = True) -> dict[str, Any]
     if race.ours not in calls:
         raise RuntimeError(f"{race.name}: {race.ours} did not run: {rows[race.ours]}")
 
-    best = min((row["quality"] for name, row in rows.items() if name in calls), default=math.nan)
+    reached = [rows[name]["quality"] for name in calls]
+    best = min((q for q in reached if not math.isnan(q)), default=math.nan)
     for name, times in take_turns(calls, seconds).items():
         wall, cpu = zip(*times, strict=True)
         worse = not rows[name]["quality"] <= best + race.atol + race.rtol * abs(best)
