@@ -2,7 +2,9 @@
 
 The kernels are compiled for a common instruction-set level (x86-64-v3, or the generic CPU
 elsewhere), so that one wheel per Python and platform starts without a compilation on every such
-machine. Wheels and editable installs built without the variable are pure Python.
+machine. They are used with the version of Numba that compiled them; with any other they are
+ignored and compiled at first call. Wheels and editable installs built without the variable are
+pure Python.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import sys_tags
 
 PREBUILT = os.environ.get("MLREPLICA_PREBUILT", "0") not in ("", "0")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -28,8 +31,7 @@ class PrebuiltKernels(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """What compiling needs at build time: the package's own dependencies."""
-        core = self.metadata.core
-        return [*core.dependencies, *core.optional_dependencies["cli"]] if PREBUILT else []
+        return list(self.metadata.core.dependencies) if PREBUILT else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and tag the wheel for this Python and platform."""
@@ -42,10 +44,14 @@ class PrebuiltKernels(BuildHookInterface[Any]):
             "NUMBA_CPU_FEATURES": "",
             "MLREPLICA_SHIP_TO": self.folder.name,
         }
-        subprocess.run([sys.executable, "-m", "mlreplica.cli", "warmup"], env=env, check=True)
+        subprocess.run([sys.executable, "-m", "mlreplica.warmup"], env=env, check=True)
         build_data["force_include"][self.folder.name] = "mlreplica/_kernels"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
+        if sys.platform == "linux":  # kernels link to nothing, so any glibc will do
+            tag = next(sys_tags())
+            platform_tag = f"manylinux_2_17_{platform.machine()}"
+            build_data["tag"] = f"{tag.interpreter}-{tag.abi}-{platform_tag}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the folder once the wheel holds its files."""
