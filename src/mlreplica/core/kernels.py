@@ -1,0 +1,277 @@
+r"""Kernels: inner products of features that need not be written down
+
+K(u, v) is a kernel if it is the inner product of some feature map,
+
+    K(u, v) = φ(u)ᵀφ(v)                                                        (1)
+
+which holds if and only if every Gram matrix G_ij = K(x_i, x_j) is symmetric and positive
+semi-definite (Mercer). The named ones:
+
+    Linear      uᵀv                          RBF         exp(−γ ‖u − v‖²)      (2)
+    Polynomial  (γ uᵀv + c)^d                Laplacian   exp(−γ ‖u − v‖₁)      (3)
+    Sigmoid     tanh(γ uᵀv + c)              (used as one, though not positive semi-definite)
+
+`K(X, Y)` is the matrix of K(x_i, y_j). All distances in it come from one matrix product,
+
+    ‖u − v‖² = ‖u‖² + ‖v‖² − 2uᵀv                                              (4)
+
+with u and v taken from the mean of Y: a shift leaves distances alone, and small norms cancel less.
+The polynomial kernel has a finite feature map, by the multinomial theorem: with u₀v₀ = c/γ,
+
+    (γ uᵀv + c)^d = Σ_{|α| = d} d!/(α₀!⋯α_p!) · γ^d · u^α v^α                   (5)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+
+from .kernel_algebra import Array, Kernel, as_rows, by_rows, is_sparse, resolve_gamma
+from .kernel_loops import exp_in_place, manhattan, minus_distances, pairwise, row_function
+from .parallel import split
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """uᵀv"""
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
+        inner(X, Y, out)
+
+    def diag(self, X: Any) -> Array:
+        return squared_norms(X)
+
+    def feature_map(self, X: Any) -> Array:
+        return np.asarray(as_rows(X))
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(γ uᵀv + c)^d with c = coef0 ≥ 0: all monomials up to degree d, or of degree d if c = 0"""
+
+    degree: int = 3
+    gamma: Any = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+        if self.degree != int(self.degree) or self.degree < 1:
+            raise ValueError(f"degree must be an integer >= 1, got {self.degree}.")
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
+        inner(X, Y, out)
+        gamma = resolve_gamma(self.gamma, X)
+        by_rows(out, lambda K: self.of_inner(K, gamma))
+
+    def of_inner(self, K: Array, gamma: float) -> Array:
+        """(γK + c)^d in place, by multiplications only"""
+        K *= gamma
+        K += self.coef0
+        base = K.copy()
+        for bit in f"{int(self.degree):b}"[1:]:
+            K *= K
+            if bit == "1":
+                K *= base
+        return K
+
+    def diag(self, X: Any) -> Array:
+        return self.of_inner(squared_norms(X), resolve_gamma(self.gamma, X))
+
+    def feature_map(self, X: Any) -> Array:
+        if self.coef0 < 0.0:
+            raise ValueError(f"coef0 must be >= 0 for a feature map to exist, got {self.coef0}.")
+        X, d = as_rows(X), int(self.degree)
+        n, p = X.shape
+        root = resolve_gamma(self.gamma, X) ** 0.5
+        U = np.column_stack([np.full(n, self.coef0**0.5), root * X])  # γuᵀv + c = U Vᵀ
+        first = 0 if self.coef0 > 0.0 else 1
+        terms = list(combinations_with_replacement(range(first, p + 1), d))
+        ways = [factorial(d) / prod(factorial(t.count(j)) for j in set(t)) for t in terms]
+        return np.asarray(np.sqrt(ways) * U[:, terms].prod(axis=2))  # (5)
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """exp(−γ ‖u − v‖²)"""
+
+    gamma: Any = 1.0
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
+        gamma = out.dtype.type(resolve_gamma(self.gamma, X))
+        if x_sq is None or y_sq is None:
+            if not is_sparse(X) and not is_sparse(Y):
+                centre = Y.mean(axis=0)
+                X, Y = (X - centre,) * 2 if X is Y else (X - centre, Y - centre)
+            x_sq, y_sq = squared_norms(X), squared_norms(Y)
+        x_sq, y_sq = (np.asarray(a, dtype=out.dtype) for a in (x_sq, y_sq))
+
+        def finish(K: Array, x_sq: Array) -> None:
+            minus_distances(K, x_sq, y_sq, gamma)
+            exp_in_place(K)
+
+        inner(X, Y, out)
+        by_rows(out, finish, x_sq)
+
+    def diag(self, X: Any) -> Array:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """exp(−γ ‖u − v‖₁)"""
+
+    gamma: Any = 1.0
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
+        if is_sparse(X) or is_sparse(Y):
+            raise TypeError("the Laplacian kernel takes dense rows; use X.toarray().")
+        gamma = out.dtype.type(resolve_gamma(self.gamma, X))
+        X, Y = (np.ascontiguousarray(a, dtype=out.dtype) for a in (X, Y))
+
+        def finish(K: Array, rows: Array) -> None:
+            manhattan(K, rows, Y, gamma)
+            exp_in_place(K)
+
+        by_rows(out, finish, X)
+
+    def diag(self, X: Any) -> Array:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """tanh(γ uᵀv + c) with c = coef0"""
+
+    gamma: Any = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_gamma(self.gamma)
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
+        inner(X, Y, out)
+        gamma = resolve_gamma(self.gamma, X)
+        by_rows(out, lambda K: self.of_inner(K, gamma))
+
+    def of_inner(self, K: Array, gamma: float) -> Array:
+        """tanh(γK + c) in place"""
+        K *= gamma
+        K += self.coef0
+        return np.tanh(K, out=K)
+
+    def diag(self, X: Any) -> Array:
+        return self.of_inner(squared_norms(X), resolve_gamma(self.gamma, X))
+
+
+@dataclass(frozen=True)
+class Callable(Kernel):
+    """A function of yours: of two matrices, of two rows (`rows=True`), or jitted, of two rows
+
+    A function compiled by Numba (`@numba.njit`) runs in a compiled loop.
+    """
+
+    f: Any
+    rows: bool = False
+
+    @property
+    def jitted(self) -> bool:
+        return hasattr(self.f, "py_func")
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
+        if self.jitted:
+            X, Y = (np.ascontiguousarray(a, dtype=float) for a in (X, Y))
+            by_rows(out, lambda K, rows: pairwise(row_function(self.f), rows, Y, K), X)
+        elif self.rows:
+            out[...] = [[self.f(x, y) for y in Y] for x in X]
+        else:
+            result = np.asarray(self.f(X, Y))
+            if result.shape != out.shape:
+                raise ValueError(
+                    f"kernel {self.f} returned shape {result.shape} for two matrices of {len(X)} "
+                    f"and {len(Y)} rows; if it takes two rows, say Callable(f, rows=True)."
+                )
+            out[...] = result
+
+    def diag(self, X: Any) -> Array:
+        if self.rows or self.jitted:
+            return np.array([self.f(x, x) for x in X], dtype=float)
+        return np.concatenate([np.diag(self.f(X[s], X[s])) for s in split(len(X), len(X) // 64)])
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The matrix itself: "rows" are rows of K between the points at hand and the training points"""
+
+    def block(
+        self, X: Any, Y: Any, out: Array | None = None, x_sq: Any = None, y_sq: Any = None
+    ) -> Array:
+        """X, or a copy of it in `out`."""
+        if out is None:
+            return np.asarray(X)
+        out[...] = X
+        return out
+
+    def diag(self, X: Any) -> Array:
+        return np.diag(X)
+
+
+def check_gamma(gamma: Any) -> None:
+    """γ must be a number ≥ 0, or a name that `resolve` turns into one."""
+    if not (gamma in ("scale", "auto", None) or (not isinstance(gamma, str) and gamma >= 0.0)):
+        raise ValueError(f'gamma must be >= 0, "scale" or "auto", got {gamma!r}.')
+
+
+def squared_norms(X: Any) -> Array:
+    """‖x_i‖² of every row"""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X))
+
+
+def inner(X: Any, Y: Any, out: Array) -> None:
+    """XYᵀ into `out`, by BLAS (which does half the work if Y is X)"""
+    if not is_sparse(X) and not is_sparse(Y) and X.dtype == Y.dtype == out.dtype:
+        np.matmul(X, Y.T, out=out)
+    else:
+        product = X @ Y.T
+        out[...] = product.toarray() if is_sparse(product) else product
+
+
+NAMES: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+    "sigmoid": Sigmoid,
+    "laplacian": Laplacian,
+    "precomputed": Precomputed,
+}
+
+
+def get(kernel: Any, **parameters: Any) -> Kernel:
+    """A kernel from its name and parameters, or from a function; a kernel is handed back.
+
+    Examples
+    --------
+    >>> from mlreplica import kernels
+    >>> kernels.get("rbf", gamma=0.5)
+    RBF(gamma=0.5)
+    """
+    if isinstance(kernel, Kernel) and not parameters:
+        return kernel
+    if isinstance(kernel, str) and kernel in NAMES:
+        return NAMES[kernel](**parameters)
+    if callable(kernel) and not isinstance(kernel, Kernel):
+        return Callable(kernel, **parameters)
+    names = ", ".join(NAMES)
+    raise ValueError(f"unknown kernel {kernel!r}; use a Kernel, a function, or one of {names}.")
