@@ -27,7 +27,9 @@ def bisection(gradient: Callable[..., Any], y: Array, w: Array) -> float:
     """Midpoint of the interval on which the mean of a convex loss has slope 0."""
 
     def slope(f: float) -> float:
-        return float(w @ gradient(y, np.full(len(y), f)))
+        terms = w * gradient(y, np.full(len(y), f))
+        total = float(terms.sum())
+        return total if abs(total) > 4.0 * TINY * np.abs(terms).sum() else 0.0
 
     def edge(beyond: Callable[[float], bool]) -> float:
         low, high = -1.0, 1.0

@@ -1,0 +1,1 @@
+"""The tests mirror `src/`; `tests.contract` holds what every loss and every kernel must satisfy."""
