@@ -9,7 +9,8 @@ import mlreplica
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
-from bookkit.assets import STATIC, copy_assets  # noqa: E402  (found by the line above)
+from bookkit.api import source_link  # noqa: E402  (found by the line above)
+from bookkit.assets import STATIC, copy_assets, write_kernel  # noqa: E402
 
 copy_assets()
 
@@ -18,21 +19,23 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(HERE / "_ext"), os.environ.get("PYTHONPATH")])
 )
 os.environ["MLREPLICA_BOOK_FILES"] = str(STATIC)
+os.environ["JUPYTER_PATH"] = str(write_kernel())
 os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 
 project = "mlreplica"
 author = "the mlreplica authors"
-copyright = author
+copyright = author  # noqa: A001  (Sphinx's name)
 version = release = mlreplica.__version__
 
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
+    "sphinx.ext.linkcode",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
     "bookkit.algorithm",
+    "bookkit.api",
     "bookkit.equations",
     "bookkit.exercise",
     "bookkit.race",
@@ -70,18 +73,40 @@ book_macros = {
 }
 
 # API reference
-autodoc_default_options = {"members": True, "inherited-members": False}
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"
-autosummary_generate = True
+linkcode_resolve = source_link
 napoleon_google_docstring = False
+napoleon_use_rtype = False
+default_role = "code"
 
 # Look
 html_theme = "furo"
 html_title = "mlreplica"
 html_static_path = ["_static", "_build/static"]
 html_css_files = ["katex/katex.min.css", "fonts/fonts.css", "book.css"]
-html_js_files = [("player.js", {"defer": "defer"})]
+html_js_files = [("player.js", {"defer": "defer"}), ("book.js", {"defer": "defer"})]
+html_theme_options = {
+    "light_css_variables": {
+        "color-background-primary": "#fdfdfb",
+        "color-background-secondary": "#f5f6f4",
+        "color-brand-primary": "#0b5ea3",
+        "color-brand-content": "#0b5ea3",
+        "color-brand-visited": "#0b5ea3",
+        "font-stack": "'Source Sans 3 Variable', system-ui, sans-serif",
+        "font-stack--monospace": "'Source Code Pro Variable', ui-monospace, monospace",
+    },
+    "dark_css_variables": {
+        "color-background-primary": "#15171b",
+        "color-background-secondary": "#1b1e23",
+        "color-brand-primary": "#7dbcf5",
+        "color-brand-content": "#7dbcf5",
+        "color-brand-visited": "#7dbcf5",
+    },
+    "top_of_page_buttons": [],
+}
 html_copy_source = False
+html_show_search_summary = False  # reads other pages, which file:// forbids
 html_show_sphinx = False
 html_math_renderer = "katex"
 pygments_style = "a11y-high-contrast-light"

@@ -1,0 +1,488 @@
+// The step-through player. It draws recorded states and computes none: see _ext/bookkit/player.py.
+"use strict";
+(() => {
+  const W = 460, H = 330, EDGE = { left: 52, right: 14, top: 12, bottom: 42 };
+  const SERIES = ["blue", "orange", "green", "purple", "gold", "sky"];
+  const colour = (k) => `var(--book-${SERIES[k % SERIES.length]})`;
+  const SVG = new Set(["svg", "g", "path", "line", "circle", "rect", "text", "polygon", "polyline",
+    "clipPath", "defs", "marker", "title"]);
+
+  /** An element: make("p", {class: "x", onclick: f}, child, "text"). */
+  function make(name, attributes = {}, ...children) {
+    const node = SVG.has(name)
+      ? document.createElementNS("http://www.w3.org/2000/svg", name)
+      : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+      else if (value !== undefined && value !== null) node.setAttribute(key, value);
+    }
+    node.append(...children);
+    return node;
+  }
+
+  const set = (node, attributes) => {
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  };
+  const show = (node, yes) => node.setAttribute("visibility", yes ? "visible" : "hidden");
+  const finite = (values) => values.filter((v) => typeof v === "number" && Number.isFinite(v));
+  const scalar = (v) => (Array.isArray(v) ? scalar(v[0]) : v);
+  const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
+
+  /** A value as text: four significant digits, a real minus sign. */
+  function text(value) {
+    if (value === null || value === undefined) return "–";
+    if (Array.isArray(value)) return `(${value.map(text).join(", ")})`;
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value === "string") return value;
+    const size = Math.abs(value);
+    let digits;
+    if (Number.isInteger(value) && size < 1e6) digits = String(value);
+    else if (size !== 0 && (size >= 1e5 || size < 1e-3)) digits = value.toExponential(3);
+    else digits = value.toPrecision(4);
+    return digits.replaceAll("-", "−");
+  }
+
+  /** Round numbers between low and high, about `count` of them. */
+  function ticks(low, high, count = 5) {
+    const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) found.push(k * step);
+    return found;
+  }
+
+  const tickText = (v) => String(Number(v.toPrecision(6))).replace("-", "−");
+
+  /** The range of some numbers, a little wider than they are. */
+  function range(values, pad = 0.06) {
+    const known = finite(values);
+    let low = Math.min(...known), high = Math.max(...known);
+    if (!known.length) [low, high] = [0, 1];
+    if (low === high) [low, high] = [low - 0.5, high + 0.5];
+    const extra = (high - low) * pad;
+    return [low - extra, high + extra];
+  }
+
+  let serial = 0;
+
+  /** Axes with grid and labels. x and y map data to pixels; `plot` is clipped to the frame. */
+  function axes(pane, xRange, yRange, { log = false, yTicks = true } = {}) {
+    const [x0, x1] = xRange, [y0, y1] = yRange, id = `player-clip-${serial++}`;
+    const wide = W - EDGE.left - EDGE.right, high = H - EDGE.top - EDGE.bottom;
+    const x = (v) => EDGE.left + ((v - x0) / (x1 - x0)) * wide;
+    const y = (v) => EDGE.top + high - (((log ? Math.log10(v) : v) - y0) / (y1 - y0)) * high;
+    const svg = make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": pane.title || pane.type });
+    const box = { x: EDGE.left, y: EDGE.top, width: wide, height: high };
+    svg.append(make("defs", {}, make("clipPath", { id }, make("rect", box))));
+    for (const v of ticks(x0, x1)) {
+      svg.append(make("line", { class: "grid", x1: x(v), x2: x(v), y1: EDGE.top, y2: EDGE.top + high }));
+      svg.append(make("text", { class: "tick", x: x(v), y: H - EDGE.bottom + 17, "text-anchor": "middle" }, tickText(v)));
+    }
+    const rows = log ? ticks(y0, y1).filter(Number.isInteger) : ticks(y0, y1);
+    for (const v of yTicks ? rows : []) {
+      const at = log ? y(10 ** v) : y(v), label = log ? `1e${tickText(v)}` : tickText(v);
+      svg.append(make("line", { class: "grid", x1: EDGE.left, x2: W - EDGE.right, y1: at, y2: at }));
+      svg.append(make("text", { class: "tick", x: EDGE.left - 7, y: at + 4, "text-anchor": "end" }, label));
+    }
+    const [xLabel, yLabel] = pane.labels ?? ["", ""], middle = EDGE.top + high / 2;
+    svg.append(make("text", { class: "axis", x: EDGE.left + wide / 2, y: H - 6, "text-anchor": "middle" }, xLabel));
+    svg.append(make("text", { class: "axis", x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})` }, yLabel));
+    const plot = make("g", { "clip-path": `url(#${id})` });
+    svg.append(plot);
+    return { svg, plot, x, y, box, xRange, yRange };
+  }
+
+  const joined = (points) => points.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ");
+
+  /** A mark of class k: a disc, a square, a triangle, a diamond … so that colour is not alone. */
+  function mark(k, x, y, r = 4.5) {
+    const shape = {
+      0: () => make("circle", { cx: x, cy: y, r }),
+      1: () => make("rect", { x: x - r * 0.9, y: y - r * 0.9, width: r * 1.8, height: r * 1.8 }),
+      2: () => make("polygon", { points: `${x},${y - r * 1.2} ${x + r * 1.1},${y + r * 0.8} ${x - r * 1.1},${y + r * 0.8}` }),
+      3: () => make("polygon", { points: `${x},${y - r * 1.3} ${x + r * 1.3},${y} ${x},${y + r * 1.3} ${x - r * 1.3},${y}` }),
+    }[k % 4]();
+    set(shape, { class: "mark", style: `fill:${colour(k)}` });
+    return shape;
+  }
+
+  /** The classes of y from the highest label down: +1 comes first. */
+  const classes = (y) => [...new Set(y)].sort((a, b) => (a < b ? 1 : -1));
+
+  function arrow(name) {
+    const shaft = make("line", { class: `arrow ${name}` }), tip = make("polygon", { class: `tip ${name}` });
+    return {
+      nodes: [shaft, tip],
+      point(x1, y1, x2, y2) {
+        const length = Math.hypot(x2 - x1, y2 - y1), visible = length > 3;
+        [shaft, tip].forEach((n) => show(n, visible));
+        if (!visible) return;
+        const [u, v] = [(x2 - x1) / length, (y2 - y1) / length], back = Math.min(9, length);
+        set(shaft, { x1, y1, x2: x2 - u * back * 0.8, y2: y2 - v * back * 0.8 });
+        const [bx, by] = [x2 - u * back, y2 - v * back];
+        set(tip, { points: joined([[x2, y2], [bx - v * 4.5, by + u * 4.5], [bx + v * 4.5, by - u * 4.5]]) });
+      },
+    };
+  }
+
+  /** The part of a rectangle where g ≥ 0, for g linear: corners in, crossings between. */
+  function halfPlane(corners, g) {
+    const kept = [];
+    corners.forEach((a, k) => {
+      const b = corners[(k + 1) % corners.length], [ga, gb] = [g(a), g(b)];
+      if (ga >= 0) kept.push(a);
+      if (ga >= 0 !== gb >= 0) {
+        const t = ga / (ga - gb);
+        kept.push([a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]);
+      }
+    });
+    return kept;
+  }
+
+  // Each view builds its drawing once and returns draw(frame, step, run).
+  const views = {
+    plane(pane, runs) {
+      let [xs, ys] = [range(pane.X.map((p) => p[0]), 0.1), range(pane.X.map((p) => p[1]), 0.1)];
+      const unit = Math.max((xs[1] - xs[0]) / (W - EDGE.left - EDGE.right), (ys[1] - ys[0]) / (H - EDGE.top - EDGE.bottom));
+      const grown = ([a, b], pixels) => [(a + b - unit * pixels) / 2, (a + b + unit * pixels) / 2];
+      [xs, ys] = [grown(xs, W - EDGE.left - EDGE.right), grown(ys, H - EDGE.top - EDGE.bottom)]; // right angles stay right
+      const ax = axes(pane, xs, ys), names = pane.y ? classes(pane.y) : [null];
+      const corners = [[xs[0], ys[0]], [xs[1], ys[0]], [xs[1], ys[1]], [xs[0], ys[1]]];
+      const inside = xs[0] <= 0 && 0 <= xs[1] && ys[0] <= 0 && 0 <= ys[1];
+      const from = inside ? [0, 0] : [(xs[0] + xs[1]) / 2, (ys[0] + ys[1]) / 2];
+      const weights = runs.flat().map((f) => f[pane.weights].flat());
+      const longest = Math.max(1e-300, ...weights.map((w) => Math.hypot(...w)));
+      const scale = (0.46 * Math.min(xs[1] - xs[0], ys[1] - ys[0])) / longest;
+      const side = make("polygon", { class: "side" }), border = make("polyline", { class: "border" });
+      ax.plot.append(side);
+      pane.X.forEach((p, i) => ax.plot.append(mark(pane.y ? names.indexOf(pane.y[i]) : 0, ax.x(p[0]), ax.y(p[1]))));
+      const old = arrow("old"), change = arrow("change"), now = arrow("now");
+      const ring = make("circle", { class: "ring", r: 9.5 });
+      ax.plot.append(border, ...old.nodes, ...change.nodes, ...now.nodes, ring);
+      const at = (w) => [ax.x(from[0] + scale * w[0]), ax.y(from[1] + scale * w[1])];
+      const draw = (frame, step, run) => {
+        const w = frame[pane.weights].flat(), b = scalar(frame[pane.offset]) ?? 0;
+        const before = (run[Math.max(step - 1, 0)][pane.weights]).flat(), start = at([0, 0]);
+        const g = ([u, v]) => w[0] * u + w[1] * v + b, some = w[0] !== 0 || w[1] !== 0;
+        const positive = some ? halfPlane(corners, g) : [];
+        set(side, { points: joined(positive.map(([u, v]) => [ax.x(u), ax.y(v)])) });
+        const size = Math.hypot(...w) * (xs[1] - xs[0]);
+        const cut = positive.filter((p) => Math.abs(g(p)) < 1e-9 * size);
+        set(border, { points: joined(cut.map(([u, v]) => [ax.x(u), ax.y(v)])) });
+        old.point(...start, ...at(before));
+        change.point(...at(before), ...at(w));
+        now.point(...start, ...at(w));
+        const index = pane.highlight ? scalar(frame[pane.highlight]) : null, p = pane.X[index];
+        show(ring, Boolean(p));
+        if (p) set(ring, { cx: ax.x(p[0]), cy: ax.y(p[1]) });
+      };
+      return { node: ax.svg, draw };
+    },
+
+    fit(pane) {
+      const ax = axes(pane, range(pane.x.map(scalar), 0.08), range(pane.y, 0.12));
+      const residuals = pane.x.map(() => make("line", { class: "residual" }));
+      const line = make("line", { class: "border" });
+      if (pane.residuals) ax.plot.append(...residuals);
+      ax.plot.append(line, ...pane.x.map((v, i) => mark(0, ax.x(scalar(v)), ax.y(pane.y[i]), 4)));
+      const draw = (frame) => {
+        const slope = scalar(frame[pane.slope]), offset = scalar(frame[pane.offset]) ?? 0;
+        const at = (v) => ax.y(slope * v + offset), [a, b] = ax.xRange;
+        set(line, { x1: ax.x(a), y1: at(a), x2: ax.x(b), y2: at(b) });
+        pane.x.forEach((raw, i) => {
+          const v = scalar(raw);
+          set(residuals[i], { x1: ax.x(v), x2: ax.x(v), y1: ax.y(pane.y[i]), y2: at(v) });
+        });
+      };
+      return { node: ax.svg, draw };
+    },
+
+    contour(pane) {
+      const ax = axes(pane, pane.x, pane.y);
+      for (const line of pane.lines) {
+        ax.plot.append(make("polyline", { class: "level", points: joined(line.map(([u, v]) => [ax.x(u), ax.y(v)])) }));
+      }
+      if (pane.minimum) {
+        const [u, v] = [ax.x(pane.minimum[0]), ax.y(pane.minimum[1])];
+        ax.plot.append(make("path", { class: "minimum", d: `M${u - 6} ${v}h12M${u} ${v - 6}v12` }));
+      }
+      const way = make("polyline", { class: "way" }), dots = make("g", { class: "dots" });
+      const here = make("circle", { class: "here", r: 6 });
+      ax.plot.append(way, dots, here);
+      const draw = (_frame, step, run) => {
+        const points = run.slice(0, step + 1).map((f) => f[pane.path].flat()).map(([u, v]) => [ax.x(u), ax.y(v)]);
+        set(way, { points: joined(points) });
+        dots.replaceChildren(...points.map(([cx, cy]) => make("circle", { cx, cy, r: 2.4 })));
+        set(here, { cx: points.at(-1)[0], cy: points.at(-1)[1] });
+      };
+      return { node: ax.svg, draw };
+    },
+
+    curve(pane, runs) {
+      const good = (v) => typeof v === "number" && (!pane.log || v > 0);
+      const values = runs.flat().flatMap((f) => pane.fields.map((k) => scalar(f[k]))).filter(good);
+      const place = (frame, i) => frame.step ?? i;
+      const xs = range(runs.flatMap((run) => run.map(place)), 0.02);
+      const ax = axes(pane, xs, range(pane.log ? values.map(Math.log10) : values), { log: pane.log });
+      const lines = pane.fields.map((field, k) => {
+        const whole = make("polyline", { class: "whole", style: `stroke:${colour(k)}` });
+        const done = make("polyline", { class: "done", style: `stroke:${colour(k)}` });
+        const dot = make("circle", { class: "dot", r: 4.5, style: `fill:${colour(k)}` });
+        ax.plot.append(whole, done, dot);
+        return { field, whole, done, dot };
+      });
+      const cursor = make("line", { class: "cursor", y1: ax.box.y, y2: ax.box.y + ax.box.height });
+      ax.plot.prepend(cursor);
+      const legend = pane.fields.length > 1 && make("p", { class: "legend" }, ...pane.fields.map((field, k) =>
+        make("span", {}, make("i", { style: `background:${colour(k)}` }), pane.names?.[field] ?? field)));
+      const points = (run, field) => run.map((f, i) => [place(f, i), scalar(f[field])])
+        .filter(([, v]) => good(v)).map(([i, v]) => [ax.x(i), ax.y(v)]);
+      const draw = (frame, step, run) => {
+        const at = ax.x(place(frame, step));
+        set(cursor, { x1: at, x2: at });
+        for (const { field, whole, done, dot } of lines) {
+          set(whole, { points: joined(points(run, field)) });
+          set(done, { points: joined(points(run.slice(0, step + 1), field)) });
+          const value = scalar(frame[field]);
+          show(dot, good(value));
+          if (good(value)) set(dot, { cx: at, cy: ax.y(value) });
+        }
+      };
+      const seek = (fraction, run) => {
+        const wanted = xs[0] + ((fraction * W - EDGE.left) / ax.box.width) * (xs[1] - xs[0]);
+        let best = 0;
+        run.forEach((f, i) => {
+          if (Math.abs(place(f, i) - wanted) < Math.abs(place(run[best], best) - wanted)) best = i;
+        });
+        return best;
+      };
+      return { node: ax.svg, draw, seek, legend };
+    },
+
+    path(pane, runs) {
+      const all = (field) => range(runs.flat().map((f) => scalar(f[field])), 0.04);
+      const ax = axes(pane, all(pane.x), all(pane.y));
+      if (pane.diagonal) {
+        ax.plot.append(make("line", { class: "diagonal", x1: ax.x(0), y1: ax.y(0), x2: ax.x(1), y2: ax.y(1) }));
+      }
+      const whole = make("polyline", { class: "whole", style: `stroke:${colour(0)}` });
+      const done = make("polyline", { class: "done", style: `stroke:${colour(0)}` });
+      const here = make("circle", { class: "here", r: 6 });
+      ax.plot.append(whole, done, here);
+      const points = (run) => run.map((f) => [scalar(f[pane.x]), scalar(f[pane.y])])
+        .filter((p) => finite(p).length === 2).map(([u, v]) => [ax.x(u), ax.y(v)]);
+      const draw = (frame, step, run) => {
+        set(whole, { points: joined(points(run)) });
+        set(done, { points: joined(points(run.slice(0, step + 1))) });
+        const [point] = points([frame]);
+        show(here, Boolean(point));
+        if (point) set(here, { cx: point[0], cy: point[1] });
+      };
+      return { node: ax.svg, draw };
+    },
+
+    strip(pane) {
+      const ax = axes(pane, range(pane.scores, 0.05), [0, 1], { yTicks: false }), names = classes(pane.y);
+      const side = make("rect", { class: "side", y: ax.box.y, height: ax.box.height });
+      const line = make("line", { class: "border", y1: ax.box.y, y2: ax.box.y + ax.box.height });
+      const row = (i) => (names.indexOf(pane.y[i]) === 0 ? 0.56 : 0.06);
+      const spread = (i) => 0.36 * ((i * 0.6180339887) % 1); // even, and the same at every visit
+      const marks = pane.scores.map((s, i) => mark(names.indexOf(pane.y[i]), ax.x(s), ax.y(row(i) + spread(i)), 3.6));
+      const titles = names.slice(0, 2).map((name, k) =>
+        make("text", { class: "tick", x: ax.box.x + 6, y: ax.y(k === 0 ? 0.955 : 0.455) }, `y = ${text(name)}`));
+      ax.plot.append(side, ...marks, line, ...titles);
+      const draw = (frame) => {
+        const threshold = frame[pane.threshold] ?? Infinity;
+        const at = clamp(ax.x(threshold), ax.box.x, ax.box.x + ax.box.width);
+        set(line, { x1: at, x2: at });
+        set(side, { x: at, width: ax.box.x + ax.box.width - at });
+        marks.forEach((m, i) => m.classList.toggle("hollow", pane.scores[i] < threshold));
+      };
+      return { node: ax.svg, draw };
+    },
+
+    matrix(pane, runs) {
+      const most = Math.max(1e-300, ...runs.flat().flatMap((f) => finite(f[pane.field].flat(2)).map(Math.abs)));
+      const first = runs[0][0][pane.field];
+      const cells = first.map((row) => row.map(() => make("td")));
+      const head = pane.columns && make("tr", {}, make("td"), ...pane.columns.map((c) => make("th", { scope: "col" }, c)));
+      const body = cells.map((row, i) => make("tr", {}, ...(pane.rows ? [make("th", { scope: "row" }, pane.rows[i])] : []), ...row));
+      const node = make("table", { class: "matrix" }, make("tbody", {}, ...(head ? [head] : []), ...body));
+      const draw = (frame) => frame[pane.field].forEach((row, i) => row.forEach((value, j) => {
+        cells[i][j].textContent = text(value);
+        cells[i][j].style.setProperty("--share", `${Math.round((60 * Math.abs(value ?? 0)) / most)}%`);
+      }));
+      return { node, draw };
+    },
+
+    table(pane) {
+      const cells = pane.fields.map((field) => make("dd", { "data-field": field }));
+      const rows = pane.fields.map((field, k) => make("div", {}, make("dt", {}, pane.names?.[field] ?? field), cells[k]));
+      const node = make("dl", { class: "numbers" }, ...rows);
+      const draw = (frame) => pane.fields.forEach((field, k) => (cells[k].textContent = text(frame[field])));
+      return { node, draw };
+    },
+  };
+
+  const ICONS = {
+    first: "M6 5v14M19 5l-9 7 9 7z",
+    back: "M15 5l-9 7 9 7z",
+    play: "M7 4l13 8-13 8z",
+    pause: "M8 5v14M16 5v14",
+    next: "M9 5l9 7-9 7z",
+    last: "M18 5v14M5 5l9 7-9 7z",
+    save: "M12 4v11M7 11l5 5 5-5M5 20h14",
+  };
+
+  function button(name, label, onclick) {
+    const path = make("path", { d: ICONS[name] });
+    const node = make("button", { type: "button", class: name, "aria-label": label, title: label, onclick },
+      make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, path));
+    node.become = (icon, said) => {
+      path.setAttribute("d", ICONS[icon]);
+      set(node, { "aria-label": said, title: said });
+    };
+    return node;
+  }
+
+  /** All numbers of a run as comma-separated values: one row a frame, one column a number. */
+  function csv(run) {
+    const flat = run.map((frame) => Object.fromEntries(Object.entries(frame).flatMap(([key, value]) =>
+      Array.isArray(value) ? value.flat(Infinity).map((v, k) => [`${key}[${k}]`, v]) : [[key, value]])));
+    const names = [...new Set(flat.flatMap(Object.keys))];
+    const cell = (v) => (typeof v === "string" ? `"${v.replaceAll('"', '""')}"` : v ?? "");
+    return [names.map(cell), ...flat.map((row) => names.map((n) => cell(row[n])))].map((r) => r.join(",")).join("\n");
+  }
+
+  /** The page's pseudocode, copied into the player so that it is in sight. */
+  function pseudocode(id) {
+    const original = id && document.getElementById(id);
+    if (!original) return null;
+    const copy = original.cloneNode(true);
+    copy.removeAttribute("id");
+    copy.querySelectorAll("[id]").forEach((n) => n.removeAttribute("id"));
+    copy.querySelectorAll(".headerlink").forEach((n) => n.remove());
+    const draw = (frame) => copy.querySelectorAll(".algorithm-line").forEach((row) =>
+      row.classList.toggle("current", row.classList.contains(`line-${frame.line}`)));
+    return { node: copy, draw };
+  }
+
+  function start(root) {
+    const inline = root.querySelector("script[type='application/json']");
+    const data = inline ? JSON.parse(inline.textContent) : window.bookRecordings[root.id];
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+    let run = data.runs[0], step = 0, timer = null, speed = 1;
+
+    const panes = data.panes.map((pane) => {
+      const view = views[pane.type](pane, data.runs);
+      const inside = [pane.title && make("p", { class: "pane-title" }, pane.title), view.legend, view.node];
+      return { ...view, box: make("div", { class: `pane ${pane.type}` }, ...inside.filter(Boolean)) };
+    });
+    const code = pseudocode(data.algorithm);
+    if (code) panes.push({ ...code, box: make("div", { class: "pane code" }, code.node) });
+
+    const first = button("first", "First step", () => go(0));
+    const back = button("back", "Step back", () => go(step - 1));
+    const play = button("play", "Play", () => (timer ? pause() : begin()));
+    const next = button("next", "Step forward", () => go(step + 1));
+    const last = button("last", "Last step", () => go(run.length - 1));
+    const scrub = make("input", { type: "range", class: "scrub", min: 0, step: 1, "aria-label": "Step", oninput: () => go(+scrub.value) });
+    const where = make("output", { class: "where" });
+    const rate = make("select", { "aria-label": "Speed", class: "rate", onchange: () => { speed = +rate.value; if (timer) begin(); } },
+      ...[0.5, 1, 2, 4].map((s) => make("option", { value: s, ...(s === 1 && { selected: "" }) }, `${s}×`)));
+    const save = button("save", "Save the numbers as CSV", () => {
+      const url = URL.createObjectURL(new Blob([csv(run)], { type: "text/csv" }));
+      make("a", { href: url, download: `${root.id}.csv` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 1000);
+    });
+    const note = make("p", { class: "note" }), said = make("p", { class: "said", role: "status" });
+    const chosen = make("output"), choose = make("input", {
+      type: "range", min: 0, max: data.runs.length - 1, step: 1, value: 0, "aria-label": data.slider ?? "Run",
+      oninput: () => { pause(); pick(+choose.value); },
+    });
+
+    function pick(k) {
+      run = data.runs[k];
+      chosen.textContent = data.values[k];
+      choose.setAttribute("aria-valuetext", data.values[k]);
+      scrub.max = run.length - 1;
+      draw(clamp(step, 0, run.length - 1));
+    }
+
+    function draw(to) {
+      step = to;
+      const frame = run[step];
+      panes.forEach((pane) => pane.draw(frame, step, run));
+      scrub.value = step;
+      scrub.style.setProperty("--done", `${(100 * step) / Math.max(run.length - 1, 1)}%`);
+      scrub.setAttribute("aria-valuetext", `${step + 1} of ${run.length}`);
+      where.textContent = `${step + 1} / ${run.length}`;
+      note.textContent = frame.note ?? "";
+      root.dataset.frame = step;
+      [first, back].forEach((b) => b.setAttribute("aria-disabled", step === 0));
+      [next, last].forEach((b) => b.setAttribute("aria-disabled", step === run.length - 1));
+      if (!timer) {
+        const numbers = Object.entries(frame).filter(([k, v]) => typeof v === "number" && k !== "line" && k !== "step");
+        said.textContent = `Step ${step + 1} of ${run.length}. ${frame.note ?? ""} ` + numbers.map(([k, v]) => `${k} ${text(v)}`).join(", ");
+      }
+    }
+
+    function go(to) {
+      pause();
+      draw(clamp(to, 0, run.length - 1));
+    }
+
+    function begin() {
+      clearInterval(timer);
+      if (step === run.length - 1) draw(0);
+      const pace = calm.matches ? Math.min(data.rate * speed, 1) : data.rate * speed;
+      timer = setInterval(() => (step < run.length - 1 ? draw(step + 1) : pause()), 1000 / pace);
+      play.become("pause", "Pause");
+    }
+
+    function pause() {
+      if (timer === null) return;
+      clearInterval(timer);
+      timer = null;
+      play.become("play", "Play");
+      draw(step);
+    }
+
+    root.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target === rate) return;
+      const own = event.target.tagName;
+      if (event.key === " ") {
+        if (own === "BUTTON") return;
+        play.click();
+      } else if (event.target === choose) return;
+      else if (event.key === "ArrowRight") go(step + 1);
+      else if (event.key === "ArrowLeft") go(step - 1);
+      else if (event.key === "Home") go(0);
+      else if (event.key === "End") go(run.length - 1);
+      else return;
+      event.preventDefault();
+    });
+
+    for (const pane of panes) {
+      if (!pane.seek) continue;
+      pane.node.classList.add("seek");
+      const seek = (event) => {
+        const frame = pane.node.getBoundingClientRect();
+        go(pane.seek((event.clientX - frame.left) / frame.width, run));
+      };
+      pane.node.addEventListener("pointerdown", (event) => { pane.node.setPointerCapture(event.pointerId); seek(event); });
+      pane.node.addEventListener("pointermove", (event) => event.buttons && seek(event));
+    }
+
+    const bar = make("div", { class: "bar" }, first, back, play, next, last, scrub, where, rate, save);
+    const grid = data.runs.length > 1 && make("label", { class: "choose" }, `${data.slider} `, choose, chosen);
+    root.append(...[make("p", { class: "player-title" }, data.label), grid,
+      make("div", { class: "panes" }, ...panes.map((p) => p.box)), note, bar, said].filter(Boolean));
+    root.tabIndex = 0;
+    root.dataset.frames = run.length;
+    step = data.start < 0 ? run.length + data.start : data.start;
+    pick(0);
+  }
+
+  document.querySelectorAll(".player").forEach(start);
+})();

@@ -1,7 +1,9 @@
-"""What the pages need from npm's packages, copied so that no page asks the network for anything."""
+"""What a build needs around the pages: styles and fonts from npm's packages, a quiet kernel."""
 
+import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 BOOK = Path(__file__).parents[2]
@@ -9,8 +11,23 @@ STATIC = BOOK / "_build" / "static"  # joins _static in the site; also holds lon
 FACE = re.compile(r"@font-face\s*\{[^}]*?files/([\w-]+\.woff2)[^}]*\}")
 
 
+def write_kernel():
+    """A Jupyter kernel of this very interpreter that keeps notices of compiling out of the pages."""
+    quiet = "import logging; logging.getLogger('mlreplica').setLevel('ERROR')"
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    start += ["--log-level=40", f"--IPKernelApp.exec_lines={quiet}"]
+    folder = BOOK / "_build" / "jupyter" / "kernels" / "python3"
+    folder.mkdir(parents=True, exist_ok=True)
+    kernel = {"argv": start, "display_name": "Python 3", "language": "python"}
+    (folder / "kernel.json").write_text(json.dumps(kernel), encoding="utf-8")
+    return folder.parents[1]
+
+
 def copy_assets():
-    """KaTeX's stylesheet and fonts, and the text faces in the alphabets the book uses."""
+    """KaTeX's stylesheet and fonts, and the text faces in the alphabets the book uses.
+
+    They are copied so that no page asks the network for anything.
+    """
     modules = BOOK / "node_modules"
     if not modules.exists():
         raise FileNotFoundError("npm's packages are missing; run `npm ci --prefix book`.")

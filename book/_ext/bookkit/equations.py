@@ -73,14 +73,16 @@ def visit_math_block(translator, node):
     """Display formula with its number and, where code cites the number, the way there."""
     html = html_of(translator, node, node.astext(), True)
     number, ids = node.get("number"), node.get("ids", [])
-    open_tag = f'<div class="math equation" id="{ids[0]}">' if ids else '<div class="math equation">'
-    body = [open_tag, f'<div class="formula" tabindex="0">{html}</div>']
+    open_tag = (
+        f'<div class="math equation" id="{ids[0]}">' if ids else '<div class="math equation">'
+    )
+    body = [open_tag, f'<div class="formula">{html}</div>']
     if number:
         label = f"Link to equation {number}"
         body.append(f'<a class="eqno" href="#{ids[0]}" aria-label="{label}">({number})</a>')
     if cited_by := node.get("cited_by"):
-        links = ", ".join(f'<a href="#{id}"><code>{escape(name)}</code></a>' for id, name in cited_by)
-        body.append(f'<span class="cited">in code: {links}</span>')
+        links = [f'<a href="#{there}"><code>{escape(name)}</code></a>' for there, name in cited_by]
+        body.append(f'<span class="cited">in code: {", ".join(links)}</span>')
     translator.body.append("".join(body) + "</div>\n")
     raise nodes.SkipNode
 

@@ -6,7 +6,9 @@ import re
 from contextlib import contextmanager
 from html import escape
 
-# Names of the colours, as they are in the light theme; the stylesheet has a second set for the dark.
+import numpy as np
+
+# The colours of the light theme by name; book.css has a second set for the dark one.
 PALETTE = {
     "blue": "#0b6cb8",
     "orange": "#c6521a",
@@ -38,7 +40,7 @@ def style():
         "axes.titlesize": 11,
         "axes.titleweight": "bold",
         "figure.facecolor": "none",
-        "font.size": 10,
+        "font.size": 10.5,
         "grid.color": PALETTE["grid"],
         "grid.linewidth": 0.6,
         "legend.frameon": False,
@@ -58,21 +60,21 @@ def style():
 
 
 @contextmanager
-def figure(alt, *, width=7.2, height=3.4, rows=1, columns=1, caption=None, **subplots):
+def figure(alt, *, width=None, height=3.4, rows=1, columns=1, caption=None):
     """Draw a figure and show it in the page.
 
     Parameters
     ----------
     alt : str
         What the figure shows, for a reader who cannot see it: the finding, not "a plot of …".
-    width, height : float
-        Inches; the page scales the figure down to its own width.
+    width : float, optional
+        Inches, of all columns together; 5.6 for one column and 7.2 for more.
+    height : float, default=3.4
+        Inches, of one row.
     rows, columns : int
-        How many axes.
+        How many axes. They wrap on a narrow screen.
     caption : str, optional
         A sentence below the figure.
-    **subplots
-        Passed on to `matplotlib.pyplot.subplots`.
 
     Yields
     ------
@@ -83,18 +85,21 @@ def figure(alt, *, width=7.2, height=3.4, rows=1, columns=1, caption=None, **sub
 
     if len(alt.split()) < 4:
         raise ValueError(f"alt text must say what the figure shows, got {alt!r}.")
+    width = width or (5.6 if columns == 1 else 7.2)
     with plt.rc_context(style()):
-        drawing, axes = plt.subplots(
-            rows, columns, figsize=(width, height), layout="constrained", **subplots
-        )
+        axes = np.empty((rows, columns), dtype=object)
+        for place in np.ndindex(axes.shape):
+            axes[place] = plt.figure(figsize=(width / columns, height), layout="constrained").gca()
         try:
-            yield axes
-            text = svg(drawing)
+            yield axes.squeeze()[()]
+            drawn = "".join(svg(ax.figure) for ax in axes.flat)
         finally:
-            plt.close(drawing)
-    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+            for ax in axes.flat:
+                plt.close(ax.figure)
     label = escape(alt, quote=True)
-    display(HTML(f'<figure class="drawing" role="img" aria-label="{label}">{text}{below}</figure>'))
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    panes = f'<div class="drawings" role="img" aria-label="{label}">{drawn}</div>'
+    display(HTML(f'<figure class="drawing">{panes}{below}</figure>'))
 
 
 def svg(drawing):
@@ -111,5 +116,5 @@ def svg(drawing):
     text = re.sub(r'((?:xlink:)?href="#|url\(#)', rf"\1{prefix}-", text)
     text = re.sub(r"['\"]?STIX[A-Za-z]*['\"]?", "KaTeX_Main", text)
     text = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "var(--font-stack)", text)
-    text = re.sub(r'<svg ([^>]*?)width="([\d.]+)pt" height="[\d.]+pt"', r'<svg \1data-w="\2"', text)
+    text = re.sub(r'(<svg [^>]*?)(width="[\d.]+)pt" height="[\d.]+pt"', r'\1\2pt"', text, count=1)
     return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

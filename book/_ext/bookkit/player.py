@@ -51,9 +51,7 @@ def plane(
     }
 
 
-def fit(
-    x, y, *, slope="coef", offset="intercept", residuals=True, title="", labels=("x", "y")
-):
+def fit(x, y, *, slope="coef", offset="intercept", residuals=True, title="", labels=("x", "y")):
     """Pane: points (x, y), the line y = slope·x + offset, and the residuals."""
     return {
         "type": "fit",
@@ -146,8 +144,7 @@ class Player:
             (folder / f"{name}.js").write_text(
                 f"(window.bookRecordings??={{}})[{name!r}]={text}", encoding="utf-8"
             )
-            root = escape(os.environ.get("MLREPLICA_BOOK_ROOT", ""), quote=True)
-            data = f'<script src="{root}_static/players/{name}.js"></script>'
+            data = f'<script src="_static/players/{name}.js"></script>'
         return (
             f'<div class="player" id="{name}" role="group" aria-label="{label}">{data}'
             f"<noscript><p>{label}. Playing it needs JavaScript.</p></noscript></div>"

@@ -32,8 +32,9 @@ def row_of(name, row, result, slowest):
     first = row.get("first")
     quality = f"{row['quality']:.6g}" + (" (worse)" if row["worse"] else "")
     return (
-        f'<tr class="contestant{ours}">{who}<td class="bar"><span style="width:{width:.1f}%"></span>'
-        f"</td><td>{time_of(row['best'])}</td><td>{quality}</td>"
+        f'<tr class="contestant{ours}">{who}'
+        f'<td class="bar"><span style="width:{width:.1f}%"></span></td>'
+        f"<td>{time_of(row['best'])}</td><td>{quality}</td>"
         f"<td>{time_of(first['warm']) if first else '–'}</td></tr>"
     )
 
@@ -47,16 +48,17 @@ def html_of(result):
     machine, versions = result["machine"], result["versions"]
     verdict = ""
     if result["ratio"] is not None:
-        verdict = f"<strong>{result['ratio']:.1f} times as fast as {escape(result['best_peer'])}.</strong>"
+        peer = escape(result["best_peer"])
+        verdict = f"<strong>{result['ratio']:.1f} times as fast as {peer}.</strong>"
     held = (
-        f"Held on {result['date']}: {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
-        f"{result['threads']} threads, load {result['load']}; "
+        f"Held on {result['date']}: {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['system']}, {result['threads']} threads, load {result['load']}; "
         + ", ".join(f"{name} {number}" for name, number in versions.items())
     )
     return (
         f'<figure class="race" id="race-{escape(result["race"])}"><figcaption>'
         f"{escape(result['what'])}. {verdict}</figcaption>"
-        '<div class="table-wrapper" tabindex="0"><table><thead><tr><th scope="col">library</th>'
+        '<div class="table-wrapper"><table><thead><tr><th scope="col">library</th>'
         '<td></td><th scope="col">best time</th>'
         f'<th scope="col">{escape(result["quality"])}</th><th scope="col">first result, new process'
         "</th></tr></thead><tbody>"

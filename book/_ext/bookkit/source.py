@@ -110,9 +110,6 @@ class Source(SphinxDirective):
             docname=self.env.docname,
         )
         self.set_source_info(node)
-        modules = getattr(self.env, "book_modules", {})
-        modules.setdefault(name, str(path))
-        self.env.book_modules = modules
         return [node]
 
 
@@ -127,7 +124,9 @@ def link_equations(app, doctree, docname):
                 label = f"{node['prefix']}-{number}"
                 if label not in equations:
                     message = "%s cites (%s), but there is no equation %s"
-                    log.warning(message, node["symbol"], number, label, location=node, type="source")
+                    log.warning(
+                        message, node["symbol"], number, label, location=node, type="source"
+                    )
                     continue
                 there = equations[label][0]
                 page = "" if there == docname else app.builder.get_relative_uri(docname, there)
@@ -152,7 +151,9 @@ def visit_source(translator, node):
     def link(match):
         href = node["links"].get(match[1])
         title = f"Equation {match[1]}"
-        return f'<a class="cites" href="{href}" title="{title}">({match[1]})</a>' if href else match[0]
+        return (
+            f'<a class="cites" href="{href}" title="{title}">({match[1]})</a>' if href else match[0]
+        )
 
     def prose(match):
         return f'<span class="{match[1]}">{CITED.sub(link, match[2])}</span>'
@@ -171,19 +172,16 @@ def visit_source(translator, node):
 
 
 def source_pages(app):
-    """A page for every file that is quoted, each line with an address."""
-    for name, path in sorted(getattr(app.env, "book_modules", {}).items()):
-        text = Path(path).read_text(encoding="utf-8")
-        options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}
+    """A page for every file of the package, each line with an address."""
+    package = Path(importlib.util.find_spec("mlreplica").origin).parent
+    options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}
+    for path in sorted(package.rglob("*.py")):
+        file, text = path.relative_to(package.parent).as_posix(), path.read_text(encoding="utf-8")
         code = app.builder.highlighter.highlight_block(text, "python", **options)
         code = re.sub(r'(id|name)="L-(\d+)"', r'\1="L\2"', code)
-        body = f'<h1>{file_in_package(Path(path), name)}</h1><div class="whole-file">{code}</div>'
-        yield f"{PAGES}/{name.replace('.', '/')}", {"title": name, "body": body}, "page.html"
-
-
-def merge_modules(app, env, docnames, other):
-    """Join what a parallel reader saw."""
-    env.book_modules = getattr(env, "book_modules", {}) | getattr(other, "book_modules", {})
+        body = f'<h1>src/{file}</h1><div class="whole-file">{code}</div>'
+        name = file.removesuffix(".py").removesuffix("/__init__")
+        yield f"{PAGES}/{name}", {"title": name.replace("/", "."), "body": body}, "page.html"
 
 
 def setup(app):
@@ -192,5 +190,4 @@ def setup(app):
     app.add_directive("source", Source)
     app.connect("doctree-resolved", link_equations)
     app.connect("html-collect-pages", source_pages)
-    app.connect("env-merge-info", merge_modules)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

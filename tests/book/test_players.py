@@ -1,0 +1,102 @@
+"""Every player, by mouse and by keyboard, to its last frame, as it was recorded."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SITE = Path(__file__).parents[2] / "book" / "_build" / "html"
+PAGES = sorted(
+    {"index.html"}
+    | {path.name for path in SITE.glob("*.html") if 'class="player"' in path.read_text("utf-8")}
+)
+RECORDING = """(root) => {
+  const inline = root.querySelector("script[type='application/json']");
+  return inline ? JSON.parse(inline.textContent) : window.bookRecordings[root.id];
+}"""
+
+pytestmark = pytest.mark.book
+
+
+def numbers(value):
+    """The numbers in a value of a recording, in order."""
+    if isinstance(value, list):
+        return [number for item in value for number in numbers(item)]
+    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def shown(text):
+    """The numbers in a cell of the player."""
+    return [float(part) for part in re.findall(r"-?\d[\d.]*(?:e[+-]?\d+)?", text.replace("−", "-"))]
+
+
+def check_frame(player, frame):
+    """Each cell of the table says what the frame says, to four digits."""
+    cells = player.locator(".numbers [data-field]")
+    assert cells.count() > 0
+    for cell in cells.all():
+        value = frame.get(cell.get_attribute("data-field"))
+        if not isinstance(value, str):
+            assert shown(cell.inner_text()) == pytest.approx(numbers(value), rel=5.1e-4, abs=0)
+    for row in player.locator(".algorithm-line.current").all():
+        assert f"line-{frame['line']}" in row.get_attribute("class").split()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", PAGES)
+def test_plays_to_the_recorded_end(visit, name, width):
+    opened = visit(name, width=width)
+    players = opened.page.locator(".player")
+    assert players.count() > 0
+    for player in players.all():
+        recording = player.evaluate(RECORDING)
+        for index, run in enumerate(recording["runs"]):
+            if len(recording["runs"]) > 1:
+                player.locator(".choose input").fill(str(index))
+            player.press("Home")
+            check_frame(player, run[0])
+            for _ in run[1:]:
+                player.locator("button.next").click()
+            assert player.get_attribute("data-frame") == str(len(run) - 1)
+            check_frame(player, run[-1])
+            player.press("Home")
+            for _ in run[1:]:
+                player.press("ArrowRight")
+            check_frame(player, run[-1])
+            player.press("ArrowLeft")
+            check_frame(player, run[max(len(run) - 2, 0)])
+            player.press("End")
+            check_frame(player, run[-1])
+            player.locator("input.scrub").fill(str(len(run) // 2))
+            check_frame(player, run[len(run) // 2])
+    assert opened.faults == []
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_play_and_pause(visit, motion):
+    opened = visit("index.html", motion=motion)
+    player = opened.page.locator(".player").first
+    player.press("Home")
+    player.press(" ")
+    assert player.locator("button.play").get_attribute("aria-label") == "Pause"
+    opened.page.wait_for_selector(".player[data-frame='2']")
+    player.press(" ")
+    assert player.locator("button.play").get_attribute("aria-label") == "Play"
+    assert re.match(r"Step \d+ of \d+", player.locator("[role=status]").inner_text())
+
+
+def test_saves_the_numbers(visit):
+    player = visit("index.html").page.locator(".player").first
+    run = player.evaluate(RECORDING)["runs"][0]
+    with player.page.expect_download() as download:
+        player.locator("button.save").click()
+    lines = download.value.path().read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + len(run)
+    assert set(re.findall(r'"(\w+)', lines[0])) == set().union(*run)
+
+
+def test_dragging_the_curve_seeks(visit):
+    player = visit("index.html").page.locator(".player").first
+    box = player.locator(".pane.curve svg").bounding_box()
+    player.page.mouse.click(box["x"] + box["width"] * 0.97, box["y"] + box["height"] / 2)
+    assert int(player.get_attribute("data-frame")) > 0
