@@ -154,12 +154,14 @@ class Triangle:
         A, B, rest = R[:p, :p], R[:p, p:], R[p:, p:]
         scale = np.exp2(-np.frexp(np.abs(A).max(axis=0, initial=0.0))[1])
         U, s, Vt = np.linalg.svd(A * scale)
-        rank = int((s > 10 * p * np.finfo(float).eps * s.max(initial=0.0)).sum())
+        noise = 10 * p * np.finfo(float).eps
+        rank = int((s > noise * s.max(initial=0.0)).sum())
         if rank == p:
             W = scale[:, None] * solve_triangular(A * scale, B)
         else:
             W = scale[:, None] * (Vt[:rank].T @ ((U.T @ B)[:rank] / s[:rank, None]))
-            N = np.linalg.qr(scale[:, None] * Vt[rank:].T)[0]  # AN = 0: any W + NZ fits as well
+            null = np.where(np.abs(Vt[rank:].T) > noise, Vt[rank:].T, 0.0)
+            N = np.linalg.qr(scale[:, None] * null)[0]  # AN = 0: every W + NZ fits as well
             W -= N @ (N.T @ W)
         rss = ((B - A @ W) ** 2).sum(axis=0) + (rest**2).sum(axis=0)
         return Fit(W.T, self.mean[p:] - self.mean[:p] @ W, rss, rank)
