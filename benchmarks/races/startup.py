@@ -43,7 +43,7 @@ def start(
         make_data=lambda: None,
         contestants={"mlreplica": process(ours, cold), "scikit-learn": process(theirs, cold)},
         quality=lambda _, result: result,
-        quality_name="1 − R² or accuracy",
+        quality_name="1 − score",
         atol=atol,
         start=False,
         readme=True,
@@ -64,9 +64,9 @@ def first_fit(name: str, cold: bool) -> Race:
 RACES = [
     start(
         "start-import",
-        "process and `import` of `linear_model`",
-        "import mlreplica.linear_model",
-        "import sklearn.linear_model",
+        "process and import of `LinearRegression`",
+        "from mlreplica.linear_model import LinearRegression",
+        "from sklearn.linear_model import LinearRegression",
     ),
     *(
         first_fit(name, cold)
