@@ -43,7 +43,10 @@ class Kernel:
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """The matrix of K(x_i, y_j); Y is X unless given."""
         X = as_rows(X)
-        return self.block(X, X if Y is None else as_rows(Y))
+        Y = X if Y is None else as_rows(Y)
+        if X.shape[1] != Y.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} columns, Y has {Y.shape[1]}.")
+        return self.block(X, Y)
 
     def block(
         self, X: Any, Y: Any, out: Array | None = None, x_sq: Any = None, y_sq: Any = None
@@ -282,10 +285,17 @@ def by_rows(out: Array, finish: Callable[..., Any], *row_arrays: Array) -> None:
 
 def resolve_gamma(gamma: Any, X: Any) -> float:
     """γ as a number: "scale" is 1/(p·Var X), "auto" (or None) 1/p, as in scikit-learn."""
-    if gamma is None or gamma == "auto":
-        return 1.0 / int(X.shape[1])
+    if gamma != "scale":
+        return number(gamma, X)
+    mean = X.mean()
+    variance = X.multiply(X).mean() - mean**2 if is_sparse(X) else X.var()
+    return float(1.0 / (X.shape[1] * variance)) if variance > 0.0 else 1.0
+
+
+def number(gamma: Any, X: Any) -> float:
+    """γ where any rows with the columns of X determine it"""
     if gamma == "scale":
-        mean = X.mean()
-        variance = X.multiply(X).mean() - mean**2 if is_sparse(X) else X.var()
-        return float(1.0 / (X.shape[1] * variance)) if variance > 0.0 else 1.0
-    return float(gamma)
+        raise ValueError(
+            'gamma="scale" depends on the data; call kernel.resolve(X) with the training rows.'
+        )
+    return 1.0 / int(X.shape[1]) if gamma is None or gamma == "auto" else float(gamma)

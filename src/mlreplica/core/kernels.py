@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernel_algebra import Array, Kernel, as_rows, by_rows, is_sparse, resolve_gamma
+from .kernel_algebra import Array, Kernel, as_rows, by_rows, is_sparse, number
 from .kernel_loops import exp_in_place, manhattan, minus_distances, pairwise, row_function
 from .parallel import split
 
@@ -64,7 +64,7 @@ class Polynomial(Kernel):
 
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         inner(X, Y, out)
-        gamma = resolve_gamma(self.gamma, X)
+        gamma = number(self.gamma, X)
         by_rows(out, lambda K: self.of_inner(K, gamma))
 
     def of_inner(self, K: Array, gamma: float) -> Array:
@@ -79,14 +79,14 @@ class Polynomial(Kernel):
         return K
 
     def diag(self, X: Any) -> Array:
-        return self.of_inner(squared_norms(X), resolve_gamma(self.gamma, X))
+        return self.of_inner(squared_norms(X), number(self.gamma, X))
 
     def feature_map(self, X: Any) -> Array:
         if self.coef0 < 0.0:
             raise ValueError(f"coef0 must be >= 0 for a feature map to exist, got {self.coef0}.")
         X, d = as_rows(X), int(self.degree)
         n, p = X.shape
-        root = resolve_gamma(self.gamma, X) ** 0.5
+        root = number(self.gamma, X) ** 0.5
         U = np.column_stack([np.full(n, self.coef0**0.5), root * X])  # γuᵀv + c = U Vᵀ
         first = 0 if self.coef0 > 0.0 else 1
         terms = list(combinations_with_replacement(range(first, p + 1), d))
@@ -104,7 +104,7 @@ class RBF(Kernel):
         check_gamma(self.gamma)
 
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
-        gamma = out.dtype.type(resolve_gamma(self.gamma, X))
+        gamma = out.dtype.type(number(self.gamma, X))
         if x_sq is None or y_sq is None:
             if not is_sparse(X) and not is_sparse(Y):
                 centre = Y.mean(axis=0)
@@ -135,7 +135,7 @@ class Laplacian(Kernel):
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         if is_sparse(X) or is_sparse(Y):
             raise TypeError("the Laplacian kernel takes dense rows; use X.toarray().")
-        gamma = out.dtype.type(resolve_gamma(self.gamma, X))
+        gamma = out.dtype.type(number(self.gamma, X))
         X, Y = (np.ascontiguousarray(a, dtype=out.dtype) for a in (X, Y))
 
         def finish(K: Array, rows: Array) -> None:
@@ -160,7 +160,7 @@ class Sigmoid(Kernel):
 
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         inner(X, Y, out)
-        gamma = resolve_gamma(self.gamma, X)
+        gamma = number(self.gamma, X)
         by_rows(out, lambda K: self.of_inner(K, gamma))
 
     def of_inner(self, K: Array, gamma: float) -> Array:
@@ -170,7 +170,7 @@ class Sigmoid(Kernel):
         return np.tanh(K, out=K)
 
     def diag(self, X: Any) -> Array:
-        return self.of_inner(squared_norms(X), resolve_gamma(self.gamma, X))
+        return self.of_inner(squared_norms(X), number(self.gamma, X))
 
 
 @dataclass(frozen=True)
@@ -212,14 +212,12 @@ class Callable(Kernel):
 class Precomputed(Kernel):
     """The matrix itself: "rows" are rows of K between the points at hand and the training points"""
 
-    def block(
-        self, X: Any, Y: Any, out: Array | None = None, x_sq: Any = None, y_sq: Any = None
-    ) -> Array:
-        """X, or a copy of it in `out`."""
-        if out is None:
-            return np.asarray(X)
+    def block(self, X: Any, Y: Any, out: Any = None, x_sq: Any = None, y_sq: Any = None) -> Array:
+        """X itself, or a copy of it in `out`."""
+        return np.asarray(X) if out is None else super().block(X, Y, out)
+
+    def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         out[...] = X
-        return out
 
     def diag(self, X: Any) -> Array:
         return np.diag(X)
