@@ -1,0 +1,724 @@
+r"""Perceptron (Rosenblatt 1958)
+
+    find w, b with   yᵢ(wᵀxᵢ + b) > 0   for every i,      yᵢ ∈ {−1, +1}                     (1)
+
+The perceptron loss of a score f is ℓ(y, f) = max(0, −yf): zero on the right side, the distance to
+it (times ‖w‖) on the wrong one. A stochastic subgradient step of length η on the mean of
+
+    P(w, b) = Σᵢ cᵢ ℓ(yᵢ, wᵀxᵢ + b) / Σᵢ cᵢ                                                 (2)
+
+moves only when point i is wrong or on the boundary, yᵢ(wᵀxᵢ + b) ≤ 0, and then to
+
+    w ← w + η cᵢ yᵢ xᵢ,      b ← b + η cᵢ yᵢ                                                (3)
+
+If some unit vector u has yᵢ uᵀxᵢ ≥ γ > 0 and ‖xᵢ‖ ≤ R for all i (the offset as a column of ones),
+then from w = 0 with all cᵢ = 1 the number of updates (3) is at most                         (4)
+
+    (R / γ)²
+
+whatever the order of the points and the dimension (Novikoff 1962). With a penalty, objective (2)
+gains α((1 − ρ)/2 ‖w‖² + ρ‖w‖₁): every visited point first shrinks w by the factor          (5)
+
+    w ← max(0, 1 − (1 − ρ)ηα) w
+
+and afterwards each weight of that point is pulled towards zero, never past it, by the L1 pull ρηα
+of every step so far that it has not had yet (Tsuruoka, Tsujii & Ananiadou 2009).            (6)
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_array, check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..core.blas import add_scaled, dot
+from ..core.iterate import CallbackSupport, iterate
+from ..core.jit import kernel
+from ..core.parallel import run
+from ..core.prefetch import prefetch
+from ..core.validation import new_rows
+
+AHEAD = 4  # rows between asking for one and using it
+CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
+MAX_INT = np.iinfo(np.int32).max
+SPARSE_OFFSET_RATE = 0.01  # sparse rows: b sees every point, each weight few, so b moves slower
+logger = logging.getLogger("mlreplica")
+
+
+# ---------------------------------------------------------------------------------------- kernels
+
+
+@kernel
+def epoch(X, s, w, b, rate, order, who):
+    """Visit the rows in `order` once with update (3), sᵢ = ηcᵢyᵢ; w and who change in place.
+
+    Row i is absent if sᵢ = 0. who[:mistakes] = the rows that moved w, at most len(who) of them.
+    """
+    mistakes, loss, ahead = 0, 0.0, AHEAD if X.size > CACHE else len(order)
+    for t in range(len(order)):
+        i = order[t]
+        if t + ahead < len(order):
+            prefetch(X[order[t + ahead]])
+        if s[i] != 0.0 and mistakes < len(who):
+            margin = s[i] * (dot(X[i], w) + b)
+            if margin <= 0.0:
+                add_scaled(w, s[i], X[i])
+                b += rate * s[i]
+                loss -= margin
+                who[mistakes] = i
+                mistakes += 1
+    return b, mistakes, loss
+
+
+@kernel
+def penalised_epoch(data, indices, indptr, s, w, b, rate, order, shrink, pull, u, q):
+    """`epoch` for rows of a CSR matrix (no `indices`: dense rows), with (5) and (6).
+
+    w = scale·v, so that (5) costs one product. u is the L1 pull of all steps so far, q[j] what
+    feature j has had of it. Also returns ‖w‖² and ‖w‖₁ summed over the visits.
+    """
+    mistakes, loss, scale, v = 0, 0.0, 1.0, w
+    square, absolute = dot(v, v), np.abs(v).sum()  # of v, kept up to date
+    sum_square, sum_absolute = 0.0, 0.0
+    dense, free = len(indices) == 0, shrink == 1.0 and pull == 0.0
+    for t in range(len(order)):
+        i = order[t]
+        if t + AHEAD < len(order):
+            later = order[t + AHEAD]
+            prefetch(data[indptr[later] : indptr[later + 1]])
+            prefetch(indices[indptr[later] : indptr[later + 1]])
+        if s[i] == 0.0:
+            continue
+        x, at = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        f = 0.0
+        if dense:
+            f = dot(x, v)
+        else:
+            for k in range(len(x)):
+                f += x[k] * v[at[k]]
+        margin = s[i] * (scale * f + b)
+        sum_square += scale * scale * square
+        sum_absolute += scale * absolute
+        scale *= shrink  # (5)
+        if scale < 1e-9:
+            for j in range(len(v)):
+                v[j] *= scale
+            square, absolute, scale = square * scale * scale, absolute * scale, 1.0
+        if margin <= 0.0:
+            step = s[i] / scale
+            if free:
+                for k in range(len(x)):  # (3)
+                    v[at[k]] += step * x[k]
+            else:
+                for k in range(len(x)):  # (3)
+                    j = k if dense else at[k]
+                    v_old = v[j]
+                    v[j] += step * x[k]
+                    square += v[j] * v[j] - v_old * v_old
+                    absolute += abs(v[j]) - abs(v_old)
+            b += rate * s[i]
+            loss -= margin
+            mistakes += 1
+        if pull > 0.0:
+            u += pull
+            for k in range(len(x)):  # (6)
+                j = k if dense else at[k]
+                v_old = v[j]
+                if v_old > 0.0:
+                    v[j] = max(0.0, v_old - (u + q[j]) / scale)
+                elif v_old < 0.0:
+                    v[j] = min(0.0, v_old + (u - q[j]) / scale)
+                q[j] += scale * (v[j] - v_old)
+                square += v[j] * v[j] - v_old * v_old
+                absolute += abs(v[j]) - abs(v_old)
+    for j in range(len(v)):
+        w[j] = scale * v[j]
+    return b, mistakes, loss, u, sum_square, sum_absolute
+
+
+@kernel
+def shuffled(n, seed):
+    """Fisher and Yates's permutation of range(n), from the xorshift generator of scikit-learn."""
+    order = np.arange(n)
+    for i in range(n - 1):
+        seed ^= (seed << 13) & 0xFFFFFFFF
+        seed ^= seed >> 17
+        seed ^= (seed << 5) & 0xFFFFFFFF
+        j = i + (seed & 0x7FFFFFFF) % (n - i)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def seeds(random_state, problems):
+    """The seeds that scikit-learn draws for the shuffles of its binary problems."""
+    rng = check_random_state(random_state)
+    each = [rng]
+    if problems > 1:
+        each = [np.random.RandomState(seed) for seed in rng.randint(MAX_INT, size=problems)]
+    for rng in each:
+        rng.randint(1, MAX_INT)  # its data set takes one first
+    return [max(1, int(rng.randint(MAX_INT))) for rng in each]
+
+
+seeds_of_integer = functools.lru_cache(seeds)  # to seed a generator costs as much as five epochs
+
+
+# ----------------------------------------------------------------------------------------- solver
+
+
+class Epoch(NamedTuple):
+    """Where the perceptron stands after an epoch, a row for each binary problem."""
+
+    w: np.ndarray  # (problems, p)
+    b: np.ndarray  # (problems,)
+    mistakes: np.ndarray  # updates made in this epoch
+    loss: np.ndarray  # mean loss (2), each point under the weights it met
+
+
+class Penalty(NamedTuple):
+    """α((1 − ρ)/2 ‖w‖² + ρ‖w‖₁) by its two factors."""
+
+    l2: float = 0.0  # α(1 − ρ)
+    l1: float = 0.0  # αρ
+
+
+def epochs(X, s, w, b, *, eta, rate, penalty, orders, tol, patience, score, n_jobs):
+    """Yield an `Epoch` until every problem has either come to rest or ceased to improve.
+
+    Row k of s, w and b is one binary problem; `orders` permutes the rows between its epochs.
+    A problem is at rest after an epoch without a mistake or a penalty: nothing can move it again.
+    """
+    problems, n = s.shape
+    row = [np.arange(n) for _ in range(problems)]
+    mistakes, loss = np.zeros(problems, dtype=np.int64), np.zeros(problems)
+    best, stale = [np.inf] * problems, [0] * problems
+    weight = np.maximum(np.abs(s).sum(axis=1) / eta, np.finfo(float).tiny)
+    visits = np.maximum(np.count_nonzero(s, axis=1), 1)
+    u, q = np.zeros(problems), np.zeros_like(w)
+    who = np.empty((problems, n), dtype=np.int64)
+    free = penalty == Penalty()
+    lean = free and not sp.issparse(X)
+    rows = None if lean else csr_parts(X)
+    threaded = (
+        problems > 1 and s.size * X.shape[1] > 1e6
+    )  # a small epoch is over before a thread starts
+
+    def visit(k):
+        """One epoch of problem k; False if it was the last."""
+        if orders is not None:
+            row[k] = row[k][orders[k]]
+        price = 0.0
+        if lean:
+            b[k], mistakes[k], total = epoch(X, s[k], w[k], b[k], rate, row[k], who[k])
+        else:
+            shrink, pull = max(0.0, 1.0 - eta * penalty.l2), eta * penalty.l1
+            b[k], mistakes[k], total, u[k], square, absolute = penalised_epoch(
+                *rows, s[k], w[k], b[k], rate, row[k], shrink, pull, u[k], q[k]
+            )
+            price = (penalty.l2 / 2 * square + penalty.l1 * absolute) / visits[k]
+        if not math.isfinite(w[k].sum() + b[k]):
+            raise ValueError(
+                "Floating-point under-/overflow occurred: w or b is not finite. Scaling input data "
+                "with StandardScaler or MinMaxScaler might help."
+            )
+        loss[k] = total / eta / weight[k]
+        value = loss[k] + price if score is None else -score(k, w[k], b[k])
+        stale[k] = stale[k] + 1 if value > best[k] - tol else 0
+        best[k] = min(best[k], value)
+        return stale[k] < patience and not (free and mistakes[k] == 0)
+
+    active = list(range(problems))
+    while active:
+        goes_on = run(visit, active, n_jobs=n_jobs) if threaded else [visit(k) for k in active]
+        yield Epoch(w, b, mistakes, loss)
+        active = [k for k, on in zip(active, goes_on, strict=True) if on]
+
+
+def csr_parts(X):
+    """data, indices, indptr of a CSR matrix; a dense one needs no indices: it has every column."""
+    if sp.issparse(X):
+        return X.data, X.indices.astype(np.uint32), X.indptr.astype(np.int64)
+    return X.ravel(), np.empty(0, np.uint32), np.arange(len(X) + 1) * X.shape[1]
+
+
+# --------------------------------------------------------------------------------- plain function
+
+
+class Update(NamedTuple):
+    """One application of (3): the mistaken row and the parameters before and after."""
+
+    row: int
+    w_before: np.ndarray
+    b_before: float
+    w: np.ndarray
+    b: float
+
+
+class Separation(NamedTuple):
+    """What `perceptron` found."""
+
+    w: np.ndarray
+    b: float
+    updates: int
+    converged: bool  # every row on its right side: y(wᵀx + b) > 0
+    history: tuple[Update, ...] | None
+
+
+def perceptron(X, y, *, offset=True, learning_rate=1.0, max_updates=100_000, history=False):
+    """Rosenblatt's perceptron: correct one mistake at a time until there is none.
+
+    Starts at w = 0, b = 0, goes through the rows in their order again and again, and adds
+    ``learning_rate * y[i] * X[i]`` to w (and ``learning_rate * y[i]`` to b) whenever
+    ``y[i] * (w @ X[i] + b) <= 0``. Ends when all rows are right, or after `max_updates` updates.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+    y : array-like of shape (n,)
+        Labels, −1 or +1.
+    offset : bool, default=True
+        Whether to learn b; else the boundary passes through the origin.
+    learning_rate : float, default=1.0
+        From a zero start it scales w and b and changes no prediction.
+    max_updates : int, default=100_000
+        The most updates; needed when no line separates the classes.
+    history : bool, default=False
+        Whether to return every update, with w and b before and after it.
+
+    Returns
+    -------
+    Separation
+        NamedTuple ``(w, b, updates, converged, history)``.
+
+    Examples
+    --------
+    >>> from mlreplica.linear_model import perceptron
+    >>> found = perceptron([[2.0, 1.0], [1.0, 3.0], [-1.0, -2.0], [-2.0, 1.0]], [1, 1, -1, -1])
+    >>> found.w, found.b, found.updates, found.converged
+    (array([2., 1.]), 1.0, 1, True)
+    """
+    X = check_array(X, dtype=np.float64, order="C")
+    y = np.asarray(y, dtype=np.float64)
+    if y.shape != (len(X),) or not np.isin(y, (-1.0, 1.0)).all():
+        raise ValueError(f"y must hold one label for each of the {len(X)} rows, each -1 or +1.")
+    if not learning_rate > 0:
+        raise ValueError(f"learning_rate must be > 0, got {learning_rate}.")
+    if max_updates < 0:
+        raise ValueError(f"max_updates must be >= 0, got {max_updates}.")
+    s, w, b, rate, order = (
+        learning_rate * y,
+        np.zeros(X.shape[1]),
+        0.0,
+        float(offset),
+        np.arange(len(X)),
+    )
+    passes, updates, mistakes = [np.empty(0, np.int64)], 0, -1
+    while mistakes != 0 and updates < max_updates:
+        who = np.empty(min(len(X), max_updates - updates), dtype=np.int64)
+        b, mistakes, _ = epoch(X, s, w, b, rate, order, who)
+        updates += mistakes
+        passes.append(who[:mistakes])
+    converged = mistakes == 0 or bool((y * (X @ w + b) > 0).all())
+    steps = retrace(X, s, rate, np.concatenate(passes)) if history else None
+    return Separation(w, b, updates, converged, steps)
+
+
+def retrace(X, s, rate, who):
+    """The updates at rows `who`, from a zero start."""
+    w = np.cumsum(np.vstack([np.zeros(X.shape[1]), s[who, None] * X[who]]), axis=0)
+    b = np.cumsum(np.append(0.0, rate * s[who]))
+    return tuple(
+        Update(int(i), w[k], float(b[k]), w[k + 1], float(b[k + 1])) for k, i in enumerate(who)
+    )
+
+
+# -------------------------------------------------------------------------------------- estimator
+
+
+class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
+    """Linear classifier that learns from its mistakes: updates (3), one against all for classes.
+
+    The same arguments give the same model as scikit-learn's Perceptron: even the order in which
+    a seed visits the points is the same. It differs in two ways. It stops as soon as an epoch
+    without penalty makes no mistake, since nothing can change any more; and a row of weight 0 is
+    absent, where scikit-learn lets it count in the loss and shrink the weights.
+
+    Parameters
+    ----------
+    penalty : {'l2', 'l1', 'elasticnet'} or None, default=None
+        Penalty on w.
+    alpha : float, default=0.0001
+        Strength α of the penalty, if there is one.
+    l1_ratio : float, default=0.15
+        Share ρ of the L1 part, for ``penalty='elasticnet'``.
+    fit_intercept : bool, default=True
+        Whether to learn b. On sparse X it moves at 0.01 of the rate of w.
+    max_iter : int, default=1000
+        The most epochs of `fit`.
+    tol : float or None, default=1e-3
+        An epoch improves if it lowers the mean loss (raises the validation score) by this much;
+        None: run `max_iter` epochs.
+    shuffle : bool, default=True
+        Whether each epoch has an order of its own.
+    verbose : int, default=0
+        If positive, log the number of mistakes and the loss of the last epoch.
+    eta0 : float, default=1.0
+        Learning rate η. From a zero start, without penalty, it only scales the result.
+    n_jobs : int or None, default=None
+        Threads for the binary problems of more than two classes.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the orders and of the validation split.
+    early_stopping : bool, default=False
+        Whether to judge improvement by the accuracy on held-out rows.
+    validation_fraction : float, default=0.1
+        How much to hold out; `fit` can be handed the rows instead.
+    n_iter_no_change : int, default=5
+        Epochs without improvement before `fit` stops.
+    class_weight : dict, 'balanced' or None, default=None
+        Weights of the classes; they multiply `sample_weight`.
+    warm_start : bool, default=False
+        Whether `fit` starts from the present solution.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : int
+        Epochs run; for several classes, the most any of them needed.
+    t_ : float
+        One more than the points visited.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    References
+    ----------
+    F. Rosenblatt, "The perceptron: a probabilistic model for information storage and organization
+    in the brain", Psychological Review 65 (1958). A. Novikoff, "On convergence proofs on
+    perceptrons", Symposium on the Mathematical Theory of Automata (1962).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mlreplica.linear_model import Perceptron
+    >>> X, y = load_digits(return_X_y=True)
+    >>> round(Perceptron().fit(X, y).score(X, y), 3)
+    0.939
+    """
+
+    _parameter_constraints: dict = {
+        "penalty": [StrOptions({"l2", "l1", "elasticnet"}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "shuffle": ["boolean"],
+        "verbose": ["verbose"],
+        "eta0": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        penalty=None,
+        alpha=0.0001,
+        l1_ratio=0.15,
+        fit_intercept=True,
+        max_iter=1000,
+        tol=1e-3,
+        shuffle=True,
+        verbose=0,
+        eta0=1.0,
+        n_jobs=None,
+        random_state=0,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        class_weight=None,
+        warm_start=False,
+    ):
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.eta0 = eta0
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X,
+        y,
+        coef_init=None,
+        intercept_init=None,
+        sample_weight=None,
+        *,
+        X_val=None,
+        y_val=None,
+        sample_weight_val=None,
+    ):
+        """Learn from X, y until the loss or the validation score stops improving.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        coef_init, intercept_init : array-like, optional
+            Where to start, in the shapes of `coef_` and `intercept_`; zero if not given.
+        sample_weight : array-like of shape (n_samples,), optional
+            cᵢ of (3): a point of weight 2 makes updates twice as long.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Rows to judge by with ``early_stopping=True``, instead of a held-out fraction.
+
+        Returns
+        -------
+        self : Perceptron
+        """
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: give both or neither.")
+        if X_val is not None and not self.early_stopping:
+            raise ValueError("X_val is only looked at with early_stopping=True.")
+        X, y, c = self._check(X, y, sample_weight, reset=True)
+        self.classes_, self.t_ = np.unique(y), 1.0
+        if self.warm_start and hasattr(self, "coef_"):
+            coef_init = self.coef_ if coef_init is None else coef_init
+            intercept_init = self.intercept_ if intercept_init is None else intercept_init
+        w, b = self._start(X.shape[1], coef_init, intercept_init)
+        validation = None
+        if X_val is not None:
+            X_val, y_val, c_val = self._check(X_val, y_val, sample_weight_val, reset=False)
+            validation = X_val, y_val, c_val
+        advice = None if self.tol is None else "raise max_iter or tol, or scale X"
+        return self._learn(X, y, c, w, b, self.max_iter, advice, validation)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Go through X, y once, from where the model stands.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like, optional
+            All classes there will be; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : Perceptron
+        """
+        first = not hasattr(self, "classes_")
+        if first and self.early_stopping:
+            raise ValueError("early_stopping should be False with partial_fit")
+        if first and self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight 'balanced' is not supported for partial_fit, which never sees all "
+                "the data: compute_class_weight('balanced', classes=classes, y=y) on a large "
+                "sample gives weights to pass as a dict."
+            )
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        X, y, c = self._check(X, y, sample_weight, reset=first)
+        if first:
+            self.classes_, self.t_ = unique_labels(classes), 1.0
+        elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, "
+                f"was: {self.classes_!r}"
+            )
+        if unseen := sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist())):
+            raise ValueError(f"y has labels {unseen} that are not in classes {self.classes_}.")
+        now = (None, None) if not hasattr(self, "coef_") else (self.coef_, self.intercept_)
+        return self._learn(X, y, c, *self._start(X.shape[1], *now), 1, None, None)
+
+    def decision_function(self, X):
+        """Score wᵀx + b of each row, with a column a class; of two classes > 0 is the second.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        X = new_rows(self, X, accept_sparse="csr")
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def sparsify(self):
+        """Keep `coef_` as a sparse matrix, worth it when an L1 penalty left few weights."""
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self):
+        """Undo `sparsify`."""
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check(self, X, y, sample_weight, reset):
+        """X (float64 or float32; dense C or CSR), y and the weights, as validated."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=False,
+            reset=reset,
+        )
+        check_classification_targets(y)
+        allow = self.early_stopping  # the split has a message of its own
+        c = _check_sample_weight(
+            sample_weight,
+            X,
+            dtype=np.float64,
+            allow_all_zero_weights=allow,
+            ensure_non_negative=True,
+        )
+        return X, y, c
+
+    def _start(self, p, coef, intercept):
+        """The starting w (problems, p) and b (problems,), as float64 copies."""
+        classes = len(self.classes_)
+        if classes < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {classes} class"
+            )
+        problems = 1 if classes == 2 else classes
+        w = np.zeros((problems, p)) if coef is None else np.array(coef, dtype=np.float64, order="C")
+        b = np.zeros(problems) if intercept is None else np.array(intercept, dtype=np.float64)
+        if w.size != problems * p or (problems > 1 and w.shape != (problems, p)):
+            raise ValueError(f"coef_init must have shape {(problems, p)}, got {w.shape}.")
+        if b.size != problems or b.ndim > 1:
+            raise ValueError(f"intercept_init must have shape {(problems,)}, got {b.shape}.")
+        return w.reshape(problems, p), b.reshape(problems)
+
+    def _learn(self, X, y, c, w, b, max_iter, advice, validation):
+        """Run at most max_iter epochs from (w, b) and publish the last."""
+        n = X.shape[0]
+        dtype, sparse, problems = X.dtype, sp.issparse(X), len(w)
+        X = X.astype(np.float64, copy=False)
+        class_weight = np.ones(len(self.classes_))
+        if self.class_weight is not None:
+            class_weight = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        positive = self.classes_[-problems:]  # two classes: the second against the first
+        if self.early_stopping and validation is None:
+            held_out = self._held_out(y if problems > 1 else y == positive[0], c)
+            validation = X[held_out], y[held_out], c[held_out]
+            c = np.where(held_out, 0.0, c)  # weight 0 = absent
+        s = np.empty((problems, n))  # sᵢ = ηcᵢyᵢ
+        for k in range(problems):
+            other = class_weight[0] if problems == 1 else 1.0
+            s[k] = np.where(y == positive[k], class_weight[k - problems], -other) * (self.eta0 * c)
+
+        def accuracy(k, w_k, b_k):
+            X_val, y_val, c_val = validation
+            right = (X_val @ w_k + b_k > 0) == (y_val == positive[k])
+            return np.average(right, weights=c_val)
+
+        ratio = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
+        alpha = 0.0 if self.penalty is None else self.alpha
+        solver = epochs(
+            X,
+            s,
+            w,
+            b,
+            eta=self.eta0,
+            rate=(SPARSE_OFFSET_RATE if sparse else 1.0) * self.fit_intercept,
+            penalty=Penalty(l2=alpha * (1.0 - ratio), l1=alpha * ratio),
+            orders=self._orders(n, problems) if self.shuffle else None,
+            tol=-np.inf if self.tol is None else self.tol,
+            patience=self.n_iter_no_change,
+            score=accuracy if self.early_stopping else None,
+            n_jobs=self.n_jobs,
+        )
+        state = iterate(
+            self,
+            solver,
+            max_iter=max_iter,
+            advice=advice,
+            publish=lambda e: {"coef_": e.w.copy(), "intercept_": e.b.copy(), "t_": self.t_},
+            X=X,
+            y=y,
+        )
+        if self.verbose:
+            logger.info("epoch %d: %s mistakes, loss %s", self.n_iter_, state.mistakes, state.loss)
+        self.coef_, self.intercept_ = w.astype(dtype, copy=False), b.astype(dtype, copy=False)
+        self.t_ += self.n_iter_ * n
+        return self
+
+    def _orders(self, n, problems):
+        """For each problem the permutation of the rows between two epochs."""
+        fixed = isinstance(self.random_state, Integral)
+        draw = seeds_of_integer if fixed else seeds
+        return [shuffled(n, seed) for seed in draw(self.random_state, problems)]
+
+    def _held_out(self, y, c):
+        """Mask of a stratified fraction of the rows, for early stopping."""
+        split = StratifiedShuffleSplit(
+            test_size=self.validation_fraction, random_state=self.random_state
+        )
+        _, rows = next(split.split(np.zeros((len(y), 1)), y))
+        if not c[rows].any():
+            raise ValueError(
+                "The sample weights for validation set are all zero, consider using a different "
+                "random state."
+            )
+        held_out = np.zeros(len(y), dtype=bool)
+        held_out[rows] = True
+        return held_out
