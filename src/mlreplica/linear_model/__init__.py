@@ -1,0 +1,21 @@
+"""Linear models: least squares and the perceptron, each with its solvers by name"""
+
+from importlib import import_module
+
+HOME = {
+    "LinearRegression": "_linear_regression",
+    "Perceptron": "_perceptron",
+    "perceptron": "_perceptron",
+}
+
+__all__ = ["LinearRegression", "Perceptron", "perceptron"]
+
+
+def __getattr__(name: str) -> object:
+    if name in HOME:
+        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,345 @@
+r"""Least squares: the fastest way that keeps the digits
+
+    minimise over w, b:   P(w, b) = 1/(2S) Σ_i s_i (y_i − x_iᵀw − b)²,    S = Σ_i s_i        (1)
+
+A weight s_i counts row i as if it stood there s_i times. Write a row as
+
+    z_i = √s_i · [1, x_i − x₀, y_i − y₀] = [a_i, c_i]                                        (2)
+
+for any fixed x₀, y₀: moving the origin changes b and nothing else, and an origin near the mean
+keeps the digits that a large mean would cost. The rows z_i exist one block at a time; X is never
+copied. With A = [a_i], c = [c_i] and the unknown v = (b + x₀ᵀw − y₀, w), the gradient of (1) is
+zero when the residual is orthogonal to every column:
+
+    AᵀA v = Aᵀc        (the normal equations)                                                (3)
+
+Two ways to a triangle R with AᵀA = RᵀR and to u = Qᵀc, after which R v = u:
+
+    Cholesky:   M = Σ_blocks ZᵀZ, then RᵀR = M                   error ≈ κ² ε                (4)
+    QR:         R ← triangle of QR([R; Z]) for every block Z     error ≈ κ ε + κ² ε tan θ    (5)
+
+with κ the condition number of A, its columns scaled to length one (by powers of two, which is
+exact), and θ the angle between c and the columns of A. (4) is several times faster. "auto"
+starts with it, estimates κ, and where κ² ε is not negligible corrects the answer by
+
+    v ← v + (RᵀR)⁻¹ Aᵀ(c − A v),                                                             (6)
+
+which takes the error from e to κ² ε · e a step and shows by the size of the step how large it was.
+If κ is too large for that, (5) takes over and its answer is refined by Newton's method on
+
+    S⁻¹ t + A v = y,    Aᵀt = 0        (t = S r, the weighted residual)                      (7)
+
+with the two left-hand sides evaluated in twice the working precision: what remains is the rounding
+of w itself. When columns are dependent, of all w that minimise (1) the one with least ‖w‖ is given.
+
+When there are fewer rows than columns (wide X), w = Aᵀα with (A Aᵀ) α = c is that one.      (8)
+
+Björck, Numerical Methods for Least Squares Problems (1996), sections 2.4.4, 2.7 and 2.9;
+Demmel, Grigori, Hoemmen, Langou, Communication-optimal parallel and sequential QR (2012);
+Dekker, A floating-point technique for extending the available precision (1971).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from mlreplica.core.parallel import n_threads, run, split
+
+from ._refine import refine
+
+EPS = float(np.finfo(float).eps)
+SAFE = 1e-4  # 1/κ² from which the normal equations alone are good to 1e-11
+USABLE = 1e-11  # 1/κ² down to which the correction (6) converges
+ENOUGH = 1e-9  # a last correction of this relative size leaves an error far below it
+REFINE = 1e-5  # 1/κ below which the answer of QR is refined
+BLOCK = 1 << 17  # entries of a block: 1 MB, so that a block stays in cache
+
+
+class Rows(NamedTuple):
+    """The rows (2), made block by block; the column of ones is left out without an intercept."""
+
+    X: np.ndarray  # (n, p)
+    y: np.ndarray  # (n, q)
+    s: np.ndarray | None  # (n,), None: all ones
+    root: np.ndarray | None  # √s
+    intercept: bool
+    x0: np.ndarray  # (p,)
+    y0: np.ndarray  # (q,)
+    n_jobs: int | None
+
+    @property
+    def width(self):
+        """Columns of a block."""
+        return self.intercept + self.X.shape[1] + self.y.shape[1]
+
+    def block(self, rows, buffer):
+        """Z of (2) for a slice of rows, written over the buffer."""
+        X, y, p = self.X[rows], self.y[rows], self.X.shape[1]
+        Z = buffer[: len(X)]
+        if self.intercept:
+            Z[:, 0] = 1.0
+            np.subtract(X, self.x0, out=Z[:, 1 : p + 1])
+            np.subtract(y, self.y0, out=Z[:, p + 1 :])
+        else:
+            Z[:, :p] = X
+            Z[:, p:] = y
+        if self.root is not None:
+            Z *= self.root[rows, None]
+        return Z
+
+    def map(self, work):
+        """[work(blocks of one part)] for every part of the rows, one part a thread."""
+        n, k = len(self.X), self.width
+        if n * k <= BLOCK:
+            return [work([(slice(0, n), self.block(slice(0, n), np.empty((n, k))))])]
+        size = max(BLOCK // k, 2 * k)
+        order = "F" if self.X.flags.f_contiguous else "C"
+
+        def part(rows):
+            buffer = np.empty((min(size, rows.stop - rows.start), k), order=order)
+            cuts = range(rows.start, rows.stop, size)
+            blocks = (slice(i, min(i + size, rows.stop)) for i in cuts)
+            return work((b, self.block(b, buffer)) for b in blocks)
+
+        # A wide block keeps BLAS's own threads busy, and M once per thread would be large.
+        parts = n_threads(self.n_jobs) if k <= 512 else 1
+        return run(part, split(n, parts, size), n_jobs=self.n_jobs)
+
+    def gram(self):
+        """M of (4): ZᵀZ summed over the blocks."""
+        return sum(self.map(lambda blocks: sum(Z.T @ Z for _, Z in blocks)))
+
+    def gradient(self, v):
+        """Aᵀ(c − A v) of (6), summed over the blocks."""
+        k = len(v)
+
+        def work(blocks):
+            return sum(Z[:, :k].T @ (Z[:, k:] - Z[:, :k] @ v) for _, Z in blocks)
+
+        return sum(self.map(work))
+
+
+class Solution(NamedTuple):
+    """What a solver finds: w (p, q), the intercept b (q,), and what it learnt about X."""
+
+    w: np.ndarray
+    b: np.ndarray
+    rank: int
+    singular: np.ndarray
+    solver: str
+
+
+class Factor(NamedTuple):
+    """A symmetric matrix G, scaled to a unit diagonal: RᵀR = D G D, D = diag(d)."""
+
+    R: np.ndarray
+    d: np.ndarray
+    rcond: float  # about 1/κ(DGD)
+
+    def solve(self, B):
+        """G⁻¹B"""
+        return self.d[:, None] * lapack.dpotrs(self.R, self.d[:, None] * B)[0]
+
+
+def origin(X, y, most=1024):
+    """x₀, y₀ of (2): means over at most about `most` rows spread evenly."""
+    step = max(1, len(X) // most)
+    X, y = X[::step], y[::step]
+    one = np.full(len(X), 1.0 / len(X))  # a product with ones: half the cost of mean(axis=0)
+    return one @ X, one @ y
+
+
+def power_of_two(length):
+    """d with 1/2 ≤ d · length < 1, a power of two: scaling by it is exact. 1 where length is 0."""
+    return np.ldexp(1.0, -np.frexp(length)[1])
+
+
+def cholesky(G):
+    """The Factor of G, or None: not finite, a zero on the diagonal, or too ill-conditioned."""
+    sq = G.diagonal()
+    if not (sq.min() > 1e-280 and np.isfinite(G.sum())):  # false for NaN, overflow, underflow
+        return None
+    d = power_of_two(np.sqrt(sq))
+    G = G * d * d[:, None]
+    norm = np.abs(G).sum(axis=0).max()
+    R, failed = lapack.dpotrf(G.T, clean=1, overwrite_a=1)
+    if failed:
+        return None
+    rcond = lapack.dpocon(R, norm)[0]
+    return Factor(R, d, rcond) if rcond > USABLE else None
+
+
+def small(step, w):
+    """True if for every target the step is so small that w needs no other."""
+    return (np.abs(step).max(axis=0) <= ENOUGH * np.abs(w).max(axis=0)).all()
+
+
+def by_cholesky(rows):
+    """Solve by (4), corrected by (6) where 1/κ² < SAFE; None if that cannot keep the digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        M = rows.gram()
+    k = len(M) - rows.y.shape[1]
+    factor = cholesky(M[:k, :k])
+    if factor is None or not np.isfinite(M[k:].sum()):
+        return None
+    v = factor.solve(M[:k, k:])
+    if factor.rcond < SAFE and not corrected(rows, factor, v):
+        return None
+    return published(rows, v, factor.R / factor.d, k - rows.intercept, "cholesky")
+
+
+def corrected(rows, factor, v):
+    """Apply (6) to v in place until a step is small; False if it does not become so."""
+    for _ in range(3):
+        step = factor.solve(rows.gradient(v))
+        v += step
+        if small(step / factor.d[:, None], v / factor.d[:, None]):
+            return True
+    return False
+
+
+def published(rows, v, R, rank, solver):
+    """The solution in the user's coordinates, from v and from the triangle R of A."""
+    if not rows.intercept:
+        return Solution(v, np.zeros(v.shape[1]), rank, singular_values(R), solver)
+    w = v[1:]
+    b = rows.y0 + (v[0] - rows.x0 @ w)
+    sigma = singular_values(R[1:, 1:])  # of the centred columns
+    if len(sigma) < min(rows.X.shape):  # not more rows than columns: centring costs a dimension
+        sigma = np.append(sigma, 0.0)
+    return Solution(w, b, rank, sigma, solver)
+
+
+def singular_values(A):
+    """The singular values of A, the largest first."""
+    return lapack.dgesdd(A, compute_uv=0)[1] if A.size else np.zeros(0)
+
+
+def triangle(rows):
+    """R of (5): the triangle of [A c], one block after another, then of the parts' triangles."""
+
+    def work(blocks):
+        R = np.empty((0, rows.width))
+        for _, Z in blocks:
+            R = np.linalg.qr(np.vstack([R, Z]), mode="r")
+        return R
+
+    parts = rows.map(work)
+    return parts[0] if len(parts) == 1 else np.linalg.qr(np.vstack(parts), mode="r")
+
+
+class Triangle(NamedTuple):
+    """R and u of (5), and the same for centred columns: without the first row and column."""
+
+    R: np.ndarray
+    u: np.ndarray
+    Rc: np.ndarray
+    uc: np.ndarray
+    d: np.ndarray  # makes the columns of Rc about equally long
+    rest: float  # the part of ‖c‖² that no v reaches
+
+    @classmethod
+    def of(cls, rows):
+        """From all rows."""
+        T, k = triangle(rows), rows.width - rows.y.shape[1]
+        R, u, i = T[:k, :k], T[:k, k:], int(rows.intercept)
+        Rc, uc, length = R[i:, i:], u[i:], np.linalg.norm(R[i:, i:], axis=0)
+        if i:  # what centring leaves of a constant column is rounding: take it as zero
+            size = np.abs(rows.x0 * R[0, 0] + R[0, 1:])  # |mean of the column| · √S
+            Rc[:, length <= 4 * EPS * size] = 0.0
+        d = power_of_two(np.where(Rc.any(axis=0), length, 1.0))
+        return cls(R, u, Rc, uc, d, float((T[k:, k:] ** 2).sum()))
+
+    def with_intercept(self, w):
+        """v = (v₀, w), with v₀ from the first row of R v = u."""
+        if len(self.d) == self.R.shape[1]:
+            return w
+        return np.vstack([(self.u[:1] - self.R[:1, 1:] @ w) / self.R[0, 0], w])
+
+
+def least_norm(T, u):
+    """The w of least ‖w‖ with T w = u, where T has independent rows: it lies in their span."""
+    Q, L = np.linalg.qr(T.T)
+    return Q @ solve_triangular(L, u, trans="T")
+
+
+def by_qr(rows):
+    """Solve by (5); refined by (7) where κ asks for it, of minimum norm where rank is lost."""
+    p = rows.X.shape[1]
+    R, _, Rc, uc, d, _ = tri = Triangle.of(rows)
+    T, pivot, tau, *_ = lapack.dgeqp3(Rc * d)  # rank is judged on columns of equal length
+    rank = numerical_rank(np.abs(T.diagonal()))
+    uc = lapack.dormqr("L", "T", T[:, : len(tau)], tau, uc, lwork=64 * uc.shape[1])[0][:rank]
+    w, pivot, T = np.zeros((p, uc.shape[1])), pivot - 1, np.triu(T[:rank])
+    if rank == p:
+        w[pivot] = d[pivot, None] * solve_triangular(T, uc)
+    elif rank:
+        w[pivot] = least_norm(T / d[pivot], uc)
+    v = tri.with_intercept(w)
+    if rank == p and lapack.dtrcon(T)[0] < REFINE:
+        d = np.append(power_of_two(np.abs(R[:1, 0])), d)[-len(v) :]
+        refine(rows, R * d, d, v)
+    return published(rows, v, R, rank, "qr")
+
+
+def by_svd(rows):
+    """Solve by R = U Σ Vᵀ of the triangle: w = V Σ⁻¹ Uᵀu over the singular values that count."""
+    R, _, Rc, uc, d, _ = tri = Triangle.of(rows)
+    U, sigma, Vt = np.linalg.svd(Rc * d, full_matrices=False)
+    rank = numerical_rank(sigma)
+    uc, sigma, Vt = U[:, :rank].T @ uc, sigma[:rank, None], Vt[:rank]
+    full = rank == len(d)
+    w = d[:, None] * (Vt.T @ (uc / sigma)) if full else least_norm(sigma * Vt / d, uc)
+    return published(rows, tri.with_intercept(w), R, rank, "svd")
+
+
+def numerical_rank(sizes):
+    """How many of the sizes (largest first) stand above what rounding makes of the first."""
+    noise = 10 * EPS * max(len(sizes), 10)
+    return int((sizes > noise * sizes[0]).sum()) if len(sizes) and sizes[0] > 0 else 0
+
+
+def centred(rows, overwrite=False):
+    """√s(X − x̄), √s(y − ȳ), x̄, ȳ: the rows about their weighted means."""
+    A = np.subtract(rows.X, rows.x0, out=rows.X if overwrite else None, dtype=float)
+    c = rows.y - rows.y0
+    x_mean, y_mean = rows.x0, rows.y0
+    if rows.intercept:  # x₀ is near the mean already, so little is lost in what is left of it
+        share = np.full(len(A), 1.0 / len(A)) if rows.s is None else rows.s / rows.s.sum()
+        dx, dy = share @ A, share @ c
+        A -= dx
+        c -= dy
+        x_mean, y_mean = x_mean + dx, y_mean + dy
+    if rows.root is not None:
+        A *= rows.root[:, None]
+        c *= rows.root[:, None]
+    return A, c, x_mean, y_mean
+
+
+def by_wide(rows, overwrite=False):
+    """Solve by (8), corrected as by (6) where 1/κ² < SAFE; by QR if that cannot keep the digits."""
+    A, c, x_mean, y_mean = centred(rows, overwrite)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = A @ A.T
+    w, n, filled = None, len(K), K
+    if rows.intercept:  # 1ᵀA = 0 and 1ᵀc = 0: fill this direction, and α will have none of it
+        one = np.full(n, n**-0.5) if rows.root is None else rows.root / np.linalg.norm(rows.root)
+        filled = K + np.outer(one, one * (K.trace() / n))
+    if factor := cholesky(filled):
+        w = A.T @ factor.solve(c)
+        for _ in range(3 if factor.rcond < SAFE else 0):
+            step = A.T @ factor.solve(c - A @ w)
+            w += step
+            if small(step, w):
+                break
+        else:
+            w = w if factor.rcond >= SAFE else None
+    if w is None:
+        x0, y0 = np.zeros_like(x_mean), np.zeros_like(y_mean)
+        found = by_qr(Rows(A, c, None, None, False, x0, y0, rows.n_jobs))
+        return found._replace(b=y_mean - x_mean @ found.w)
+    sigma = np.sqrt(np.maximum(np.linalg.eigvalsh(K)[::-1], 0.0))
+    if rows.intercept:
+        sigma[-1] = 0.0
+    return Solution(w, y_mean - x_mean @ w, n - rows.intercept, sigma, "cholesky")

@@ -1,0 +1,338 @@
+"""Linear regression: the estimator; its mathematics is in `_least_squares` and `_descent`"""
+
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.validation import FLOATS, new_rows
+
+from . import _descent as descent
+from ._least_squares import (
+    Rows,
+    Solution,
+    Triangle,
+    by_cholesky,
+    by_qr,
+    by_svd,
+    by_wide,
+    centred,
+    numerical_rank,
+    origin,
+    singular_values,
+)
+from ._sparse import MOST, SparseRows, by_lsqr
+
+GRAM = ("auto", "cholesky")  # the solvers that start with the normal equations
+RESULTS = ("rank_", "singular_", "certificate_", "n_iter_")  # not left by every solver
+
+
+class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Linear least squares, ordinary or weighted.
+
+    Minimises :math:`\frac{1}{2S} \sum_i s_i (y_i - x_i^\top w - b)^2` over w and b, where
+    :math:`s_i` is the weight of row i (1 by default) and S the sum of the weights. If several w
+    attain the minimum (dependent columns, or fewer rows than columns), the one of least norm
+    is given.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Fit b; otherwise b = 0.
+    copy_X : bool, default=True
+        If False, a wide X (fewer rows than columns) may be centred in place. A tall X is neither
+        copied nor changed in any case.
+    tol : float, default=1e-6
+        "gd" and "sgd" stop when the certificate is at most `tol` times the objective at w = 0; with
+        sparse X, the precision of LSQR where normal equations cannot serve. The direct solvers
+        are as exact as they can be and take no notice of it; in particular they do
+        not drop small singular values.
+    n_jobs : int, default=None
+        Threads; None means all.
+    positive : bool, default=False
+        Ask for w ≥ 0 (dense X; active set of Lawson and Hanson, whatever `solver` says).
+    solver : {"auto", "qr", "cholesky", "svd", "gd", "sgd"}, default="auto"
+        - "auto": normal equations where an estimate of the condition number and, if needed, a
+          correction step prove them accurate; otherwise as "qr".
+        - "qr": orthogonal transformations, block by block; if X is ill-conditioned, refined with
+          residuals in twice the working precision, up to the last digits.
+        - "cholesky": as "auto", the textbook's name for it.
+        - "svd": singular value decomposition.
+        - "gd": gradient descent with the step 1/L. - "sgd": stochastic gradient descent with
+          variance reduction.
+    max_iter : int, default=10000
+        The most epochs of "gd" and "sgd".
+    learning_rate : float, default=None
+        Their step; None means 1/L for "gd" and 1/(2 max_i L_i) for "sgd", L the largest curvature
+        of the objective and L_i that of a single row.
+    random_state : int, RandomState instance or None, default=None
+        The order of rows in "sgd".
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        w.
+    intercept_ : float or ndarray of shape (n_targets,)
+        b.
+    rank_ : int
+        Rank of X (centred if there is an intercept), judged after its columns are scaled to
+        equal length. Dense X only.
+    singular_ : ndarray of shape (min(n_samples, n_features),)
+        Singular values of X (centred if there is an intercept). Dense X only.
+    solver_ : str
+        The solver that gave the answer: "cholesky", "qr", "svd", "gd", "sgd", "lsqr" or "nnls".
+    certificate_ : float
+        An upper bound on the distance of the objective from its minimum, for "gd", "sgd" and
+        `positive`; infinite if `positive` and columns are dependent.
+    n_iter_ : int
+        Epochs of "gd" and "sgd", changes of the active set if `positive`.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X has any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlreplica.linear_model import LinearRegression
+    >>> X = np.array([[1, 1], [1, 2], [2, 2], [2, 3]])
+    >>> y = X @ [1, 2] + 3
+    >>> model = LinearRegression().fit(X, y)
+    >>> model.coef_.round(12), round(float(model.intercept_), 12)
+    (array([1., 2.]), 3.0)
+    >>> model.predict([[3, 5]]).round(12)
+    array([16.])
+    """
+
+    _parameter_constraints = {
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+        "positive": ["boolean"],
+        "solver": [StrOptions({"auto", "qr", "cholesky", "svd", "gd", "sgd"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [None, Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        fit_intercept=True,
+        copy_X=True,
+        tol=1e-6,
+        n_jobs=None,
+        positive=False,
+        solver="auto",
+        max_iter=10_000,
+        learning_rate=None,
+        random_state=None,
+    ):
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.positive = positive
+        self.solver = solver
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit w and b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights s ≥ 0: a weight of 2 stands for two equal rows, 0 for none.
+
+        Returns
+        -------
+        self : LinearRegression
+            The fitted estimator.
+        """
+        if any(getattr(self, name) is not value for name, value in DEFAULTS.items()):
+            self._validate_params()
+        X, Y, one_target = self._training_set(X, y)
+        rows = self._rows(X, Y, sample_weight)
+        for name in [name for name in RESULTS if name in self.__dict__]:
+            del self.__dict__[name]
+        found = self._solve(rows)
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        w, b = found.w.astype(dtype, copy=False), found.b.astype(dtype, copy=False)
+        self.coef_ = w[:, 0].copy() if one_target else np.ascontiguousarray(w.T)
+        self.intercept_ = (b[0] if one_target else b) if self.fit_intercept else 0.0
+        self.solver_ = found.solver
+        if found.rank is not None:
+            self.rank_, self.singular_ = found.rank, found.singular.astype(dtype, copy=False)
+        return self
+
+    def predict(self, X):
+        """Predict X w + b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            One prediction a row (and target).
+        """
+        X = new_rows(self, X, accept_sparse=["csr", "csc", "coo"])
+        return X @ self.coef_.T + self.intercept_
+
+    def summary(self, X, y, sample_weight=None, *, level=0.95):
+        """Standard errors, t, p, confidence intervals and measures of fit, given the training rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted on; none of it is kept in the model.
+        level : float, default=0.95
+            Coverage of the confidence intervals.
+
+        Returns
+        -------
+        summary : Summary
+            A table that prints in a terminal and shows as HTML in a notebook.
+        """
+        from ._summary import summarize
+
+        return summarize(self, X, y, sample_weight, level=level)
+
+    def _training_set(self, X, y):
+        """X, y (n, q), and whether y came as one column; entries are checked by the solvers."""
+        if not (
+            type(X) is np.ndarray
+            and type(y) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in FLOATS
+            and X.size
+            and y.dtype in FLOATS
+            and y.ndim in (1, 2)
+            and len(X) == len(y)
+            and y.size
+        ):
+            sparse = False if self.positive or self.solver not in GRAM else ["csr", "csc"]
+            X, y = validate_data(
+                self, X, y, accept_sparse=sparse, dtype=FLOATS, y_numeric=True, multi_output=True
+            )
+        else:
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        return X, (y[:, None] if y.ndim == 1 else y), y.ndim == 1
+
+    def _rows(self, X, Y, sample_weight):
+        """The rows in the coordinates that the solvers take."""
+        s = root = None
+        if sample_weight is not None:
+            s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            root = np.sqrt(s)
+        if sp.issparse(X):
+            y0 = Y.mean(axis=0) if self.fit_intercept else np.zeros(Y.shape[1])
+            return SparseRows(X, Y, s, self.fit_intercept, np.zeros(X.shape[1]), y0)
+        if self.fit_intercept:
+            x0, y0 = origin(X, Y)
+        else:
+            x0, y0 = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
+        return Rows(X, Y, s, root, self.fit_intercept, x0, y0, self.n_jobs)
+
+    def _solve(self, rows):
+        """The solution, by the solver asked for."""
+        n, p = rows.X.shape
+        wide = n < p + rows.intercept
+        if sp.issparse(rows.X):
+            direct = None if wide or p > MOST else by_cholesky(rows)
+            return direct or by_lsqr(rows, self.tol)
+        direct = self.solver in GRAM and not self.positive
+        if direct and not wide and (found := by_cholesky(rows)):
+            return found
+        for name, values in (("X", rows.X), ("y", rows.y)):
+            assert_all_finite(values, estimator_name=type(self).__name__, input_name=name)
+        if rows.s is not None and not rows.s.all():
+            X, y, s, root, *rest = rows
+            rows = Rows(*(values[s > 0] for values in (X, y, s, root)), *rest)
+        if self.positive:
+            return self._drive(rows, *self._non_negative(rows))
+        if self.solver in ("gd", "sgd"):
+            return self._drive(rows, *self._descent(rows))
+        if self.solver == "svd":
+            return by_svd(rows)
+        if direct and wide:
+            in_place = not self.copy_X and rows.X.dtype == np.float64 and rows.X.flags.writeable
+            return by_wide(rows, in_place)
+        return by_qr(rows)
+
+    def _descent(self, rows):
+        """Name, problem, solver and its limits for "gd" and "sgd"."""
+        A, c, x_mean, y_mean = centred(rows)
+        (n, p), S = A.shape, float(len(A) if rows.s is None else rows.s.sum())
+        mu, L = descent.extremes(A, S)
+        problem = descent.Problem(A, c, S, mu, L, np.ones((p, 1)), x_mean, y_mean)
+        tol = self.tol * float((c * c).sum()) / (2 * S)
+        if self.solver == "gd":
+            states = descent.gradient_descent(problem, self.learning_rate or 1.0 / (L or 1.0))
+        else:
+            L_row = np.einsum("ij,ij->i", A, A).max() * n / S
+            step = self.learning_rate or 0.5 / (L_row or 1.0)
+            rng = check_random_state(self.random_state)
+            states = descent.stochastic_gradient_descent(problem, step, rng)
+        return self.solver, problem, states, tol, self.max_iter
+
+    def _non_negative(self, rows):
+        """Name, problem, solver and its limits for w ≥ 0."""
+        R, u, Rc, uc, d, rest = Triangle.of(rows)
+        S, p = float(len(rows.X) if rows.s is None else rows.s.sum()), len(d)
+        x_mean, y_mean = rows.x0, rows.y0
+        if rows.intercept:
+            x_mean, y_mean = x_mean + R[0, 1:] / R[0, 0], y_mean + u[0] / R[0, 0]
+        sigma = singular_values(Rc * d)
+        mu = float(sigma[-1] ** 2 / S) if numerical_rank(sigma) == p else 0.0
+        problem = descent.Problem(
+            Rc * d, uc, S, mu, sigma.max(initial=0.0), d[:, None], x_mean, y_mean, rest / (2 * S)
+        )
+        return "nnls", problem, descent.non_negative(problem), None, 10 * p * uc.shape[1] + 10
+
+    def _drive(self, rows, name, problem, states, tol, max_iter):
+        """Drive an iterative solver to its end."""
+        one_target = rows.y.shape[1] == 1
+
+        def publish(state):
+            w, b = (state.w[:, 0], state.b[0]) if one_target else (state.w.T, state.b)
+            return {"coef_": w, "intercept_": b}
+
+        state = iterate(
+            self,
+            states,
+            max_iter=max_iter,
+            tol=tol,
+            watch="gap",
+            unit="epochs",
+            advice="raise max_iter or tol, or scale the columns of X",
+            publish=publish,
+            X=rows.X,
+            y=rows.y[:, 0] if one_target else rows.y,
+        )
+        self.certificate_ = state.gap
+        sigma = singular_values(problem.A / problem.d.T)
+        return Solution(state.w, state.b, numerical_rank(sigma), sigma, name)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.solver in GRAM and not self.positive
+        return tags
+
+
+DEFAULTS = LinearRegression.__init__.__kwdefaults__  # they need no validation

@@ -1,0 +1,111 @@
+r"""Refinement: an answer as good as if all had been computed in twice the precision
+
+Let v be an approximate solution of least squares and t an approximate weighted residual. Both are
+right when the two residuals of the system (7) of `_least_squares` vanish,
+
+    f = y − A v − t / s,        g = −Aᵀt,                                                    (1)
+
+and with √s A = Q R the correction (dt, dv) that makes them vanish is
+
+    h = R⁻ᵀ g,   e = Qᵀ√s f − h,   dv = R⁻¹ e,   dt = √s (√s f − Q e).                       (2)
+
+Rounding in (2) makes it gain only a factor 1/(κ ε) a step, so (2) can be done in plain arithmetic
+and again. (1) decides what it converges to, so (1) is summed in pairs hi + lo of numbers: a sum and
+a product of two numbers are such pairs exactly, by (3) of Knuth and (4) of Dekker. Q is never
+stored: its blocks are A R⁻¹, orthogonal up to κ ε, which is enough.
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from mlreplica.core.jit import kernel
+
+EXACT = frozenset()  # no flag that lets the compiler reorder: the rounding errors are the point
+
+
+@kernel(fastmath=EXACT)
+def two_sum(a, b):
+    """(3): s = fl(a + b) and its rounding error."""
+    s = a + b
+    z = s - a
+    return s, (a - (s - z)) + (b - z)
+
+
+@kernel(fastmath=EXACT)
+def two_product(a, b):
+    """(4): p = fl(a · b) and its rounding error, by splitting a and b into halves of 26 bits."""
+    p = a * b
+    t = 134217729.0 * a
+    a_hi = t - (t - a)
+    t = 134217729.0 * b
+    b_hi = t - (t - b)
+    a_lo, b_lo = a - a_hi, b - b_hi
+    return p, a_lo * b_lo - (((p - a_hi * b_hi) - a_lo * b_hi) - a_hi * b_lo)
+
+
+@kernel(fastmath=EXACT)
+def residuals(X, y, s, x0, y0, v0, w, t, t_lo, f, hi, lo):
+    """(1) for a block of rows: f in place; Aᵀt is added to hi + lo, the intercept's entry first."""
+    for i in range(len(y)):
+        f[i] = 0.0
+        if s[i] == 0.0:
+            continue
+        r, r_lo = two_sum(y[i], -y0)
+        r, e = two_sum(r, -v0)
+        r_lo += e
+        hi[0], e = two_sum(hi[0], t[i])
+        lo[0] += e + t_lo[i]
+        for j in range(len(w)):
+            x, x_lo = two_sum(X[i, j], -x0[j])
+            m, m_lo = two_product(x, w[j])
+            r, e = two_sum(r, -m)
+            r_lo += e - (m_lo + x_lo * w[j])
+            m, m_lo = two_product(x, t[i])
+            hi[j + 1], e = two_sum(hi[j + 1], m)
+            lo[j + 1] += e + (m_lo + x_lo * t[i] + x * t_lo[i])
+        u = t[i] / s[i]  # t / s = u + u_lo
+        m, m_lo = two_product(u, s[i])
+        u_lo = (((t[i] - m) - m_lo) + t_lo[i]) / s[i]
+        r, e = two_sum(r, -u)
+        f[i] = r + (r_lo + (e - u_lo))
+
+
+def refine(rows, R, d, v, steps=10):
+    """Correct v (k, q) in place by (2) until its last digits; √s·A·D = Q R, D = diag(d)."""
+    k = len(d)
+    one = np.ones(len(rows.X))
+    s, root = (one, one) if rows.s is None else (rows.s, rows.root)
+
+    def q_of(Z):
+        return solve_triangular(R, (Z[:, :k] * d).T, trans="T", check_finite=False).T
+
+    def residual(blocks):
+        hi, lo, Qf = np.zeros(p + 1), np.zeros(p + 1), np.zeros(k)
+        for b, Z in blocks:
+            X, y = (np.ascontiguousarray(x[b], dtype=float) for x in (rows.X, rows.y[:, c]))
+            residuals(X, y, s[b], rows.x0, rows.y0[c], v0, w, t[b], t_lo[b], f[b], hi, lo)
+            Qf += (root[b] * f[b]) @ q_of(Z)
+        return Qf, (hi + lo)[-k:]
+
+    def update(blocks):
+        for b, Z in blocks:
+            dt = root[b] * (root[b] * f[b] - q_of(Z) @ e)
+            old = t[b].copy()
+            t[b] += dt
+            t_lo[b] += dt - (t[b] - old)
+
+    p = rows.X.shape[1]
+    for c in range(v.shape[1]):
+        t, t_lo, f = np.zeros((3, len(one)))
+        sizes = [1.0, 1.0]  # of the steps so far, relative to v; the first one only sets t
+        while len(sizes) <= steps:
+            w, v0 = np.ascontiguousarray(v[-p:, c]), v[0, c] if rows.intercept else 0.0
+            Qf, At = (sum(part) for part in zip(*rows.map(residual), strict=True))
+            e = Qf + solve_triangular(R, d * At, trans="T")
+            step = solve_triangular(R, e)
+            size = np.abs(step).max() / max(np.abs(v[:, c] / d).max(), 1e-300)
+            if not (size < sizes[-1] / 2 or len(sizes) == 3):
+                break  # at the level of rounding, or κ ε ≥ 1: no step can improve v
+            rows.map(update)
+            v[:, c] += d * step
+            sizes.append(size)
