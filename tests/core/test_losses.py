@@ -239,7 +239,10 @@ def test_multinomial_is_the_softmax_cross_entropy():
         np.testing.assert_allclose(loss.gradient(y, F)[:, j], slope, atol=1e-8)
     assert np.isfinite(loss.value(y, 1e4 * F)).all()
     g, h = loss.derivatives(y, F, np.full(30, 2.0))
-    np.testing.assert_allclose(g, 2.0 * loss.gradient(y, F), rtol=1e-13)
+    np.testing.assert_allclose(g, 2.0 * loss.gradient(y, F), rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(h, 2.0 * loss.hessian(y, F), rtol=1e-12)
+    backwards, _ = loss.derivatives(y[::-1], F[::-1])  # not contiguous
+    np.testing.assert_allclose(backwards, g[::-1] / 2.0, rtol=1e-13, atol=1e-300)
 
 
 def test_two_classes_of_the_multinomial_are_the_logistic_loss():

@@ -42,6 +42,7 @@ import numpy.typing as npt
 
 from . import constants as best
 from . import formulas as fm
+from .fused import logistic_derivatives, multinomial_derivatives
 
 Array: TypeAlias = npt.NDArray[Any]
 Function: TypeAlias = Callable[..., Any]
@@ -89,6 +90,8 @@ class Loss:
         The least bounds on |g| and h: 1/curvature is a safe step of gradient descent.
     code, parameter
         How `gradient_at` knows the loss; −1 for your own.
+    fused : callable of (y, f, g, h), optional
+        Writes gradient and hessian into g and h at once, faster than the two apart.
 
     Examples
     --------
@@ -119,6 +122,7 @@ class Loss:
     curvature: float = inf
     code: int = -1
     parameter: float = 0.0
+    fused: Function | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -137,9 +141,13 @@ class Loss:
 
     def derivatives(self, y: Array, f: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """(g, h) of every row times its weight, as kernels take them; h = 0 without a hessian."""
-        g, h = np.zeros_like(f, dtype=float), np.zeros_like(f, dtype=float)
+        f = np.ascontiguousarray(f, dtype=float)
+        g, h = np.zeros_like(f), np.zeros_like(f)
         for start in range(0, len(f), BLOCK):
             rows = slice(start, start + BLOCK)
+            if self.fused is not None:
+                self.fused(np.ascontiguousarray(y[rows]), f[rows], g[rows], h[rows])
+                continue
             g[rows] = self.gradient(y[rows], f[rows])
             if self.hessian is not None:
                 h[rows] = self.hessian(y[rows], f[rows])
@@ -181,7 +189,8 @@ squared_hinge = Loss(
     inverse_link=fm.half_shifted, minimiser=best.mean, curvature=2.0)
 logistic = Loss(
     fm.logistic_value, fm.logistic_gradient, fm.logistic_hessian, name="logistic", code=4,
-    target="sign", inverse_link=fm.sigmoid, minimiser=best.log_odds, lipschitz=1.0, curvature=0.25)
+    target="sign", inverse_link=fm.sigmoid, minimiser=best.log_odds, lipschitz=1.0, curvature=0.25,
+    fused=logistic_derivatives)
 exponential = Loss(
     fm.exponential_value, fm.exponential_gradient, fm.exponential_hessian, name="exponential",
     code=5, target="sign", inverse_link=fm.sigmoid_of_twice, minimiser=best.half_log_odds)
@@ -197,7 +206,7 @@ poisson = Loss(
 multinomial = Loss(
     fm.multinomial_value, fm.multinomial_gradient, fm.multinomial_hessian, name="multinomial",
     target="class", inverse_link=fm.softmax, minimiser=best.log_shares,
-    lipschitz=2.0**0.5, curvature=0.5)
+    lipschitz=2.0**0.5, curvature=0.5, fused=multinomial_derivatives)
 # fmt: on
 
 
