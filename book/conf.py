@@ -111,3 +111,15 @@ html_show_sphinx = False
 html_math_renderer = "katex"
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
+
+
+def name_levels(app, pagename, templatename, context, doctree):
+    """Say of which level the headings in the sidebar are; Sphinx only says that they are some."""
+    tree = context.get("furo_navigation_tree", "")
+    tree = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    context["furo_navigation_tree"] = tree
+
+
+def setup(app):
+    """Mend the sidebar after furo has made it."""
+    app.connect("html-page-context", name_levels, priority=900)

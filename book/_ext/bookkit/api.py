@@ -11,7 +11,7 @@ from pathlib import Path
 from bookkit.source import PAGES, lines_of
 
 SIGN = re.compile(r"(\||(?<!\*)\*(?!\*)|(?<=\w)_(?!\w))")  # signs that reStructuredText would read
-FIELD = re.compile(r"\s*[\w*][\w*, ]* : ")  # `name : type`, which napoleon reads
+FIELD = re.compile(r"\s*[\w*][\w*, ]* : ")  # the name in `name : type`
 MODULES = ["linear_model", "metrics", "datasets", "losses", "kernels", "callbacks"]
 
 
@@ -99,14 +99,23 @@ def source_link(domain, info):
 def plain_prose(app, kind, name, thing, options, lines):
     """Docstrings are plain text: |r|, w* and coef_ mean what they show, not reStructuredText."""
     for k, line in enumerate(lines):
-        if not FIELD.match(line) and not line.lstrip().startswith((">>>", "...", "..")):
-            parts = re.split(r"(`+[^`]*`+)", line)  # code stays as it is
-            parts[::2] = [SIGN.sub(r"\\\1", part) for part in parts[::2]]
-            lines[k] = "".join(parts)
+        if line.lstrip().startswith((">>>", "...", "..")):
+            continue
+        name = FIELD.match(line)  # of a parameter: napoleon reads it
+        start = name.end() if name else 0
+        parts = re.split(r"(`+[^`]*`+)", line[start:])  # code stays as it is
+        parts[::2] = [SIGN.sub(r"\\\1", part) for part in parts[::2]]
+        lines[k] = line[:start] + "".join(parts)
+
+
+def skip_routing(app, kind, name, thing, skip, options):
+    """Leave out the methods that scikit-learn adds to every estimator for metadata routing."""
+    return skip or bool(re.fullmatch(r"set_\w+_request", name))
 
 
 def setup(app):
     """Write the pages before Sphinx looks for them."""
     app.connect("autodoc-process-docstring", plain_prose, priority=100)
+    app.connect("autodoc-skip-member", skip_routing)
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

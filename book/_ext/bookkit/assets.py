@@ -12,7 +12,7 @@ FACE = re.compile(r"@font-face\s*\{[^}]*?files/([\w-]+\.woff2)[^}]*\}")
 
 
 def write_kernel():
-    """A Jupyter kernel of this very interpreter that keeps notices of compiling out of the pages."""
+    """A Jupyter kernel of this interpreter that keeps notices of compiling out of the pages."""
     quiet = "import logging; logging.getLogger('mlreplica').setLevel('ERROR')"
     start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     start += ["--log-level=40", f"--IPKernelApp.exec_lines={quiet}"]
