@@ -40,8 +40,7 @@ DATA = [straight_line, longley, polynomial, tiny_and_huge]
 
 def summary_of(X, y, weight=None, has_b=True, **arguments):
     model = LinearRegression(fit_intercept=has_b).fit(X, y, sample_weight=weight)
-    b = model.intercept_ if has_b else None
-    return summarize(X, y, model.coef_, b, sample_weight=weight, **arguments)
+    return model.summary(X, y, sample_weight=weight, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_dependent_columns_are_named():
     X = rng.normal(size=(30, 4))
     X[:, 3] = X[:, 0] - 2 * X[:, 1] + 1
     y = X @ [1.0, 2, 3, 0] + rng.normal(size=30)
-    found = summary_of(X, y, feature_names=["a", "b", "c", "d"])
+    found = summary_of(pd.DataFrame(X, columns=list("abcd")), y)
     unknown = np.isnan(found.standard_errors)
     assert dict(zip(found.names, unknown, strict=True)) == {
         "intercept": True,

@@ -210,7 +210,15 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         """
         from ._summary import summarize
 
-        return summarize(self, X, y, sample_weight, level=level)
+        return summarize(
+            X,
+            y,
+            self.coef_,
+            self.intercept_ if self.fit_intercept else None,
+            sample_weight=sample_weight,
+            feature_names=getattr(self, "feature_names_in_", None),
+            level=level,
+        )
 
     def _training_set(self, X, y):
         """X, y (n, q), and whether y came as one column; entries are checked by the solvers."""
