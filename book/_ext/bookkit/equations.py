@@ -4,7 +4,6 @@ The label ``perceptron-2a`` is equation (2a) of the page ``perceptron``: the num
 where the equation is, so it can agree with the docstring of the module the page explains.
 """
 
-import atexit
 import json
 import os
 import re
@@ -29,15 +28,13 @@ def server(pid):
     if not KATEX.exists():
         raise ExtensionError("KaTeX is not installed; run `npm ci --prefix book`, or `make book`.")
     script = Path(__file__).with_name("katex_server.cjs")
-    process = subprocess.Popen(
+    return subprocess.Popen(
         ["node", str(script), str(KATEX)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         encoding="utf-8",
     )
-    atexit.register(process.stdin.close)
-    return process
 
 
 @cache
@@ -105,9 +102,17 @@ class LabelledEquations(MathDomain):
             )
 
 
+def stop(app, exception):
+    """End the Node process of this build."""
+    if server.cache_info().currsize:
+        server(os.getpid()).communicate()
+        server.cache_clear()
+
+
 def setup(app):
     """Make KaTeX the renderer of formulas."""
     app.add_config_value("book_macros", {}, "html")
     app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
     app.add_domain(LabelledEquations, override=True)
+    app.connect("build-finished", stop)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

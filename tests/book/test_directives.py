@@ -1,0 +1,231 @@
+"""The directives of the book on pages of a few lines: what they make, and what they refuse."""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+BOOK = Path(__file__).parents[2] / "book"
+
+pytestmark = pytest.mark.book
+
+MODULE = '''"""Doubling
+
+    y = 2x                                     (1)
+    z = 2y                                     (2a)
+
+Costs O(1) (see f(1)).
+"""
+
+import functools
+
+
+@functools.cache
+def double(x):
+    """Equation (1)."""
+    return 2 * x  # (1), then (2a)
+
+
+class Box:
+    """A box."""
+
+    def open(self):
+        """Open it."""
+        return self
+'''
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """build(page) makes a site of one page and returns (its HTML, the warnings)."""
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
+
+    monkeypatch.syspath_prepend(BOOK / "_ext")
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "doubling.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(package)
+    source = tmp_path / "source"
+    source.mkdir()
+
+    def make(page):
+        (source / "page.md").write_text(page, encoding="utf-8")
+        (source / "conf.py").write_text("", encoding="utf-8")
+        warnings = io.StringIO()
+        modules = ["algorithm", "equations", "exercise", "race", "source"]
+        settings = {
+            "extensions": ["myst_parser", *(f"bookkit.{name}" for name in modules)],
+            "myst_enable_extensions": ["dollarmath"],
+            "html_math_renderer": "katex",
+            "html_theme": "basic",
+            "root_doc": "page",
+        }
+        out = tmp_path / "out"
+        with docutils_namespace():
+            app = Sphinx(
+                source, source, out, tmp_path / "trees", "html", settings, None, warnings, True
+            )
+            app.build()
+        return (out / "page.html").read_text(encoding="utf-8"), warnings.getvalue()
+
+    yield make
+    sys.modules.pop("doubling", None)
+
+
+EQUATIONS = """# Page
+
+$$
+y = 2x
+$$ (page-1)
+
+$$
+z = 2y
+$$ (page-2a)
+"""
+
+
+def test_equations_carry_the_number_of_their_label(build):
+    html, warnings = build(EQUATIONS + "\nBy {eq}`page-2a`.\n")
+    assert warnings == ""
+    assert 'id="equation-page-2a"' in html
+    assert (
+        '<a class="eqno" href="#equation-page-2a" aria-label="Link to equation 2a">(2a)</a>' in html
+    )
+    assert 'href="#equation-page-2a">(2a)</a>.' in html
+    assert "katex-html" in html
+
+
+def test_a_label_without_a_number_is_refused(build):
+    _, warnings = build("# Page\n\n$$\nx\n$$ (page-first)\n")
+    assert "must end in its number" in warnings
+
+
+def test_a_formula_katex_cannot_read_is_refused(build):
+    _, warnings = build("# Page\n\n$\\nonsense{x}$\n")
+    assert "nonsense" in warnings
+    assert "page.md:3" in warnings
+
+
+def test_source_and_equations_link_both_ways(build):
+    html, warnings = build(EQUATIONS + "\n```{source} doubling.double\n```\n")
+    assert warnings == ""
+    assert '<a class="cites" href="#equation-page-2a" title="Equation 2a">(2a)</a>' in html
+    assert 'in code: <a href="#source-doubling-double"><code>double</code></a>' in html
+    assert "src/doubling.py, lines 12–15" in html  # with its decorator
+    assert "_source/doubling.html#L12" in html
+
+
+def test_source_of_a_docstring_links_only_what_is_a_number(build):
+    html, warnings = build(EQUATIONS + "\n```{source} doubling\n:docstring:\n```\n")
+    assert warnings == ""
+    assert html.count('class="cites"') == 2
+    assert "f(1)" in html
+
+
+def test_source_citing_a_missing_equation_is_refused(build):
+    _, warnings = build("# Page\n\n$$\ny\n$$ (page-1)\n\n```{source} doubling.double\n```\n")
+    assert "double cites (2a), but there is no equation page-2a" in warnings
+
+
+def test_source_links_to_another_prefix(build):
+    page = (
+        EQUATIONS.replace("page-", "other-")
+        + "\n```{source} doubling.double\n:equations: other\n```\n"
+    )
+    html, warnings = build(page)
+    assert warnings == ""
+    assert 'href="#equation-other-1" title' in html
+
+
+def test_source_of_a_method(build):
+    html, _ = build("# Page\n\n```{source} doubling.Box.open\n```\n")
+    assert "lines 21–23" in html
+
+
+def test_source_that_is_not_there_is_refused(build):
+    _, warnings = build("# Page\n\n```{source} doubling.treble\n```\n")
+    assert "'doubling.treble' is not defined there; defined are: double, Box" in warnings
+
+
+def test_algorithm_numbers_its_lines(build):
+    page = (
+        "# Page\n\n```{algorithm} Search\n:label: alg-search\n\ninput: $x$\nrepeat\n"
+        "    if $x > 0$ then # found\n        return $x$\nuntil done\n```\n\n{ref}`alg-search`\n"
+    )
+    html, warnings = build(page)
+    assert warnings == ""
+    assert html.count("algorithm-line") == 5
+    assert "unnumbered" in html
+    assert "level-2 line-3" in html.replace("algorithm-line ", "")
+    assert "<strong>then</strong>" in html
+    assert '<span class="std std-ref">Search</span>' in html
+
+
+def test_solution_is_folded_with_all_it_holds(build):
+    page = (
+        "# Page\n\n```{exercise} Add\nWhat is $1 + 1$?\n```\n\n```{solution}\n```\n\nTwo.\n\n"
+        "- a list\n\n```{solution-end}\n```\n\nAfter.\n"
+    )
+    html, warnings = build(page)
+    assert warnings == ""
+    fold = html[html.index("<details") : html.index("</details>")]
+    assert "Two." in fold
+    assert "a list" in fold
+    assert "After." not in fold
+    assert "Exercise 1: Add" in html
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("# Page\n\n```{solution}\n```\n\nTwo.\n", "has no {solution-end}"),
+        ("# Page\n\n```{solution-end}\n```\n", "closes no {solution}"),
+    ],
+)
+def test_half_a_solution_is_refused(build, page, said):
+    assert said in build(page)[1]
+
+
+def race(tmp_path, monkeypatch):
+    """Keep one result in a folder of its own."""
+    result = {
+        "race": "sums",
+        "what": "a sum of 10 numbers",
+        "ours": "mlreplica",
+        "quality": "error",
+        "date": "2026-01-02",
+        "machine": {"cpu": "Some CPU", "cores": 2, "system": "Linux"},
+        "threads": 2,
+        "load": 0.1,
+        "versions": {"python": "3.11"},
+        "best_peer": "numpy",
+        "ratio": 2.0,
+        "contestants": {
+            "numpy": {"best": 2e-3, "median": 2e-3, "quality": 0.0, "worse": False},
+            "mlreplica": {"best": 1e-3, "median": 1e-3, "quality": 0.0, "worse": False},
+            "absent": {"missing": "not installed"},
+        },
+    }
+    (tmp_path / "sums.json").write_text(json.dumps(result), encoding="utf-8")
+    monkeypatch.setattr("bookkit.race.RESULTS", tmp_path)
+
+
+def test_race_shows_the_fastest_first(build, tmp_path, monkeypatch):
+    race(tmp_path, monkeypatch)
+    html, warnings = build("# Page\n\n```{race} sums\n```\n")
+    assert warnings == ""
+    assert html.index(">mlreplica</th>") < html.index(">numpy</th>") < html.index(">absent</th>")
+    assert "2.0 times as fast as numpy" in html
+    assert "Held on 2026-01-02: Some CPU" in html
+
+
+def test_race_never_held_is_refused(build):
+    assert "no benchmark result nothing.json" in build("# Page\n\n```{race} nothing\n```\n")[1]
+
+
+def test_node_is_there():
+    assert shutil.which("node"), "the book needs Node to draw its formulas"
