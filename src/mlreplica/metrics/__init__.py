@@ -18,22 +18,46 @@ from ._classification import (
     zero_one_loss,
 )
 from ._confusion import Confusion
+from ._ranking import auc, average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+from ._regression import (
+    explained_variance_score,
+    max_error,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    median_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
 
 __all__ = [
     "Confusion",
     "accuracy_score",
+    "auc",
+    "average_precision_score",
     "balanced_accuracy_score",
     "classification_report",
     "cohen_kappa_score",
     "confusion_matrix",
+    "explained_variance_score",
     "f1_score",
     "fbeta_score",
     "hamming_loss",
     "jaccard_score",
     "matthews_corrcoef",
+    "max_error",
+    "mean_absolute_error",
+    "mean_absolute_percentage_error",
+    "mean_squared_error",
+    "median_absolute_error",
     "multilabel_confusion_matrix",
+    "precision_recall_curve",
     "precision_recall_fscore_support",
     "precision_score",
+    "r2_score",
     "recall_score",
+    "roc_auc_score",
+    "roc_curve",
+    "root_mean_squared_error",
     "zero_one_loss",
 ]

@@ -195,7 +195,7 @@ def counts_of(y_true, y_pred, labels, w, average, pos_label, choose=True):
         raise ValueError(
             "Samplewise metrics are not available outside of multilabel classification."
         )
-    return seen.counts(labels), w
+    return seen.counts(labels, None if w is None else float), w
 
 
 def columns(seen, labels):
@@ -574,7 +574,7 @@ def classification_report(
         )
     averages = ["micro", "macro", "weighted"]
     if single:
-        counts = seen.counts(given)
+        counts = seen.counts(given, None if w is None else float)
     else:
         averages.append("samples")
         _, true, pred = columns(seen, labels)

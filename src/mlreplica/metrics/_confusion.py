@@ -29,54 +29,55 @@ from sklearn.utils.extmath import _nanaverage
 from sklearn.utils.sparsefuncs import count_nonzero
 
 from ..core.jit import kernel
-from ..core.parallel import n_threads, run, split
-from ._inputs import LARGE, integers, is_plain, is_weight
+from ._inputs import LARGE, in_parts, integers, is_plain, is_weight
 
 
 @kernel
-def count_pairs(t, p, low, cols, count):
+def count_pairs(t, p, low, cols, size):
     """Equation (1) without weights; two tables, so that equal neighbours do not wait in line."""
-    m = len(t) - len(t) % 2
-    for s in range(0, m, 2):
-        count[0, (t[s] - low) * cols + p[s] - low] += 1
-        count[1, (t[s + 1] - low) * cols + p[s + 1] - low] += 1
-    for s in range(m, len(t)):
-        count[0, (t[s] - low) * cols + p[s] - low] += 1
+    count = np.zeros((2, size), np.int64)
+    for s in range(len(t)):
+        count[s & 1, (t[s] - low) * cols + p[s] - low] += 1
+    return count[0] + count[1]
 
 
 @kernel
-def weigh_pairs(t, p, low, cols, w, count, weight):
+def weigh_pairs(t, p, low, cols, w, size):
     """Equation (1) with weights, and the plain count beside it: weight 0 is not absence."""
+    count, weight = np.zeros(size, np.int64), np.zeros(size)
     for s in range(len(t)):
         cell = (t[s] - low) * cols + p[s] - low
-        count[0, cell] += 1
+        count[cell] += 1
         weight[cell] += w[s]
+    return count, weight
+
+
+def sums(cell, w, size):
+    """Σ of the weights in each cell; whole weights stay exact."""
+    if w.dtype.kind == "f":
+        return np.bincount(cell, weights=w, minlength=size)
+    total = np.zeros(size, np.int64)
+    np.add.at(total, cell, w.astype(np.int64))
+    return total
 
 
 def dense_table(t, p, low, cols, size, w):
     """Counts and weights of all cells, by kernels on threads where there is enough to do."""
-    if len(t) < LARGE:
+    if len(t) < LARGE or (w is not None and w.dtype.kind != "f"):
         cell = (t - low) * cols + (p - low)
         count = np.bincount(cell, minlength=size)
-        return count, None if w is None else np.bincount(cell, weights=w, minlength=size)
-    parts = split(len(t), n_threads(), least=LARGE // 2)
+        return count, None if w is None else sums(cell, w, size)
     if w is None:
-        tables = np.zeros((len(parts), 2, size), np.int64)
-        run(lambda part, table: count_pairs(t[part], p[part], low, cols, table), parts, tables)
-        return tables.sum(axis=(0, 1)), None
+        return sum(in_parts(lambda s: count_pairs(t[s], p[s], low, cols, size), len(t))), None
     w = w.astype(np.float64, copy=False)
-    counts, weights = np.zeros((len(parts), 1, size), np.int64), np.zeros((len(parts), size))
-    run(
-        lambda s, count, weight: weigh_pairs(t[s], p[s], low, cols, w[s], count, weight),
-        parts,
-        counts,
-        weights,
-    )
-    return counts.sum(axis=(0, 1)), weights.sum(axis=0)
+    tables = in_parts(lambda s: weigh_pairs(t[s], p[s], low, cols, w[s], size), len(t))
+    return sum(count for count, _ in tables), sum(weight for _, weight in tables)
 
 
 def cells(t, p, low, cols, rows, w=None):
     """The cells (i, j, value) that occur, for codes t − low < rows and p − low < cols."""
+    if w is not None and w.dtype == object:
+        w = w.astype(np.float64)
     if rows * cols <= max(4096, len(t) // 8):
         count, weight = dense_table(t, p, low, cols, rows * cols, w)
         cell = np.flatnonzero(count)
@@ -86,11 +87,8 @@ def cells(t, p, low, cols, rows, w=None):
             (t - low) * cols + (p - low), return_inverse=True, return_counts=True
         )
         if w is not None:
-            value = np.bincount(inverse, weights=w)
-    i, j = np.divmod(cell, cols)
-    if w is not None and w.dtype.kind in "biu":
-        value = value.astype(np.int64)
-    return i, j, value
+            value = sums(inverse, w, len(cell))
+    return *np.divmod(cell, cols), value
 
 
 @kernel
@@ -185,12 +183,11 @@ class Counts(NamedTuple):
     @classmethod
     def of_indicator(cls, y_true, y_pred, w=None, axis=0):
         """Per label (axis 0) or per sample (axis 1), of two CSR label indicators."""
-        sums = (
-            count_nonzero(Y, axis, w) for Y in (y_true.multiply(y_pred).tocsr(), y_pred, y_true)
-        )
+        both = y_true.multiply(y_pred).tocsr()
+        three = (count_nonzero(Y, axis, w) for Y in (both, y_pred, y_true))
         n, k = y_true.shape
         weight = 1 if w is None else w
-        return cls(*sums, np.sum(weight) if axis == 0 and w is not None else (n, k * weight)[axis])
+        return cls(*three, np.sum(weight) if axis == 0 and w is not None else (n, k * weight)[axis])
 
     def pooled(self):
         """One pseudo-label with the sums over all labels: the micro average's counts."""
@@ -276,25 +273,18 @@ class Confusion:
         C[new[self.i], new[self.j]] = self.value
         return C[:k, :k]
 
-    def counts(self, labels=None):
+    def counts(self, labels=None, dtype=None):
         """Equation (3) for each label, or for the given ones; an unseen label counts zero."""
-        k = len(self.labels)
+        k, value = len(self.labels), self.value.astype(dtype or self.value.dtype, copy=False)
         right = self.i == self.j
-        sums = [
-            np.bincount(at, value, k)
-            for at, value in (
-                (self.i[right], self.value[right]),
-                (self.j, self.value),
-                (self.i, self.value),
-            )
-        ]
-        if labels is not None:
-            position = {label: i for i, label in enumerate(self.labels.tolist())}
-            at = [position.get(label, k) for label in np.asarray(labels).tolist()]
-            sums = [np.append(x, 0.0)[at] for x in sums]
-        if self.value.dtype.kind == "i":
-            sums = [x.astype(np.int64) for x in sums]
-        return Counts(*sums, self.value.sum())
+        where = self.i[right], self.j, self.i
+        what = value[right], value, value
+        three = [sums(at, part, k + 1) for at, part in zip(where, what, strict=True)]
+        if labels is None:
+            return Counts(*(x[:k] for x in three), value.sum())
+        position = {label: i for i, label in enumerate(self.labels.tolist())}
+        at = [position.get(label, k) for label in np.asarray(labels).tolist()]
+        return Counts(*(x[at] for x in three), value.sum())
 
     def chosen(self, average, labels, pos_label):
         """The labels to score; scikit-learn complains where `average` or `pos_label` cannot be."""

@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import StrOptions, validate_params
 
+from ..core.parallel import n_threads, run, split
+
 LARGE = 100_000  # rows from which a compiled kernel repays the start of the compiler
+SHARE = 1 << 20  # rows a thread must get to repay its waking
 
 
 def checked(constraints: dict[str, Any]) -> Any:
@@ -96,3 +99,10 @@ def mean(values: np.ndarray, weight: np.ndarray | None = None, normalize: bool =
     if normalize:
         return float(values.mean() if weight is None else np.average(values, weights=weight))
     return float(values.sum() if weight is None else np.dot(values, weight))
+
+
+def in_parts(function: Any, n: int) -> list[Any]:
+    """function(slice) over range(n), on threads where each gets its share."""
+    if n < 2 * SHARE:
+        return [function(slice(0, n))]
+    return run(function, split(n, n_threads(), least=SHARE))

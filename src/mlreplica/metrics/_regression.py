@@ -1,0 +1,451 @@
+r"""Errors of predicted numbers: one pass, summed block by block
+
+With e_i = y_i − f_i, weights w_i (1 by default) and the mean ⟨x⟩ = Σ w_i x_i / Σ w_i,
+
+    MSE = ⟨e²⟩    RMSE = √MSE    MAE = ⟨|e|⟩    MAPE = ⟨|e| / max(|y|, ε)⟩     (1)
+
+    R² = 1 − ⟨e²⟩ / ⟨(y − ⟨y⟩)²⟩                                               (2)
+
+    explained variance = 1 − ⟨(e − ⟨e⟩)²⟩ / ⟨(y − ⟨y⟩)²⟩                       (3)
+
+(2) and (3) differ by the squared bias ⟨e⟩² over the variance of y. Sums run over blocks that stay
+in the nearest cache; the spread of a block is taken about the block's own mean and blocks are
+merged exactly (Chan, Golub & LeVeque, 1979), so no cancellation ever meets the data:
+
+    n = n_a + n_b,   δ = m_b − m_a,   m = m_a + δ n_b/n,   S = S_a + S_b + δ² n_a n_b/n     (4)
+
+NaN and infinity need no search of their own: each of these sums is finite only if all inputs are.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import _regression as reference
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.stats import _weighted_percentile
+
+from ..core.jit import kernel
+from ._inputs import LARGE, checked, in_parts, is_plain, is_weight
+
+ERRORS = {
+    "y_true": ["array-like"],
+    "y_pred": ["array-like"],
+    "sample_weight": ["array-like", None],
+    "multioutput": [StrOptions({"raw_values", "uniform_average"}), "array-like"],
+}
+BLOCK = 1024
+TINY = np.finfo(np.float64).eps
+
+
+@kernel
+def sum_squares(y, f):
+    """Σ e²"""
+    total = 0.0
+    for start in range(0, len(y), BLOCK):
+        s = 0.0
+        for i in range(start, min(start + BLOCK, len(y))):
+            s += (y[i] - f[i]) ** 2
+        total += s
+    return total
+
+
+@kernel
+def sum_absolute(y, f):
+    """Σ |e|"""
+    total = 0.0
+    for start in range(0, len(y), BLOCK):
+        s = 0.0
+        for i in range(start, min(start + BLOCK, len(y))):
+            s += abs(y[i] - f[i])
+        total += s
+    return total
+
+
+@kernel
+def sum_relative(y, f):
+    """Σ |e| / max(|y|, ε)"""
+    total = 0.0
+    for start in range(0, len(y), BLOCK):
+        s = 0.0
+        for i in range(start, min(start + BLOCK, len(y))):
+            size = abs(y[i])
+            s += abs(y[i] - f[i]) / (max(TINY, size))
+        total += s
+    return total
+
+
+@kernel
+def spreads(y, f):
+    """Mean and spread of y, then mean and spread of e: equation (4) over the blocks."""
+    m_y = S_y = m_e = S_e = 0.0
+    for start in range(0, len(y), BLOCK):
+        stop = min(start + BLOCK, len(y))
+        n, y_0, e_0 = stop - start, y[start], y[start] - f[start]
+        a = b = c = d = 0.0  # about the block's first value, then about its mean
+        for i in range(start, stop):
+            a += y[i] - y_0
+            b += y[i] - f[i] - e_0
+        mean_y, mean_e = y_0 + a / n, e_0 + b / n
+        for i in range(start, stop):
+            c += (y[i] - mean_y) ** 2
+            d += (y[i] - f[i] - mean_e) ** 2
+        step_y, step_e = mean_y - m_y, mean_e - m_e
+        m_y += step_y * n / stop
+        m_e += step_e * n / stop
+        S_y += c + step_y**2 * start * n / stop
+        S_e += d + step_e**2 * start * n / stop
+    return m_y, S_y, m_e, S_e
+
+
+@kernel
+def histogram(y, f, e):
+    """e ← |y − f|, counted by its leading 15 bits below the sign: equal order, 6 % wide bins."""
+    count, bits = np.zeros(1 << 15, np.int64), e.view(np.int64)
+    for start in range(0, len(y), BLOCK):
+        stop = min(start + BLOCK, len(y))
+        for i in range(start, stop):
+            e[i] = abs(y[i] - f[i])
+        for i in range(start, stop):
+            count[bits[i] >> 48] += 1
+    return count
+
+
+def total(kernel, y, f):
+    """The kernel's sum over all samples, on threads."""
+    return sum(in_parts(lambda part: kernel(y[part], f[part]), len(y)))
+
+
+def plain(y, f, w, multioutput):
+    """Two plain float64 vectors and plain weights: what the short way takes."""
+    return (
+        type(multioutput) is str
+        and multioutput == "uniform_average"
+        and is_plain(y, f, kinds="f")
+        and y.dtype == f.dtype == np.float64
+        and (w is None or (is_weight(w, len(y)) and w.dtype == np.float64))
+    )
+
+
+def mean_of(e, w):
+    """⟨e⟩ of errors by sample, or NaN and infinity where there is no such thing."""
+    return float(e.mean() if w is None else np.multiply(e, w).sum() / w.sum())
+
+
+def column_means(y_true, y_pred, w, multioutput, error):
+    """The long way: any array-likes, several outputs; `error` of two arrays, averaged."""
+    _, y, f, w, multioutput = reference._check_reg_targets_with_floating_dtype(
+        y_true, y_pred, w, multioutput, xp=np
+    )
+    return combine(np.average(error(y, f), weights=w, axis=0), multioutput)
+
+
+def combine(scores, multioutput):
+    """One number of the outputs' scores, as `multioutput` says."""
+    if isinstance(multioutput, str):
+        if multioutput == "raw_values":
+            return scores
+        multioutput = None
+    return float(np.average(scores, weights=multioutput))
+
+
+def square(y, f):
+    """e²"""
+    e = y - f
+    return e * e
+
+
+def absolute(y, f):
+    """|e|"""
+    e = y - f
+    return np.abs(e, out=e)
+
+
+def relative(y, f):
+    """|e| / max(|y|, ε)"""
+    return np.abs(f - y) / np.maximum(np.abs(y), np.asarray(TINY, y.dtype))
+
+
+def mean_error(y, f, w, multioutput, error, summed):
+    """Equation (1): by NumPy if small, by the kernel `summed` if large, else the long way."""
+    if plain(y, f, w, multioutput):
+        with np.errstate(over="ignore", invalid="ignore"):
+            large = w is None and len(y) >= LARGE
+            score = total(summed, y, f) / len(y) if large else mean_of(error(y, f), w)
+        if np.isfinite(score):
+            return score
+    return column_means(y, f, w, multioutput, error)
+
+
+@checked(ERRORS)
+def mean_squared_error(y_true, y_pred, *, sample_weight=None, multioutput="uniform_average"):
+    """Mean of the squared errors.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True and predicted numbers.
+    sample_weight : array-like of shape (n_samples,), default=None
+    multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,)
+        One score an output, their mean, or their mean by these weights.
+
+    Returns
+    -------
+    loss : float or ndarray of shape (n_outputs,)
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import mean_squared_error
+    >>> mean_squared_error([3, -0.5, 2, 7], [2.5, 0.0, 2, 8])
+    0.375
+    """
+    return mean_error(y_true, y_pred, sample_weight, multioutput, square, sum_squares)
+
+
+@checked(ERRORS)
+def root_mean_squared_error(y_true, y_pred, *, sample_weight=None, multioutput="uniform_average"):
+    """Root of the mean of the squared errors, in the units of y.
+
+    Parameters as for `mean_squared_error`.
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import root_mean_squared_error
+    >>> root_mean_squared_error([3, -0.5, 2, 7], [2.5, 0.0, 2, 8])
+    0.6123724356957945
+    """
+    if plain(y_true, y_pred, sample_weight, multioutput):
+        return float(np.sqrt(mean_squared_error(y_true, y_pred, sample_weight=sample_weight)))
+    raw = column_means(y_true, y_pred, sample_weight, "raw_values", square)
+    return combine(np.sqrt(raw), multioutput)
+
+
+@checked(ERRORS)
+def mean_absolute_error(y_true, y_pred, *, sample_weight=None, multioutput="uniform_average"):
+    """Mean of the absolute errors.
+
+    Parameters as for `mean_squared_error`.
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import mean_absolute_error
+    >>> mean_absolute_error([3, -0.5, 2, 7], [2.5, 0.0, 2, 8])
+    0.5
+    """
+    return mean_error(y_true, y_pred, sample_weight, multioutput, absolute, sum_absolute)
+
+
+@checked(ERRORS)
+def mean_absolute_percentage_error(
+    y_true, y_pred, *, sample_weight=None, multioutput="uniform_average"
+):
+    """Mean of the absolute errors relative to |y| (0.1 means ten per cent).
+
+    Parameters as for `mean_squared_error`.
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import mean_absolute_percentage_error
+    >>> mean_absolute_percentage_error([1.0, 2.0, 4.0], [1.5, 2.0, 3.0])
+    0.25
+    """
+    return mean_error(y_true, y_pred, sample_weight, multioutput, relative, sum_relative)
+
+
+def median_of_large(y, f):
+    """Exact median of |e|: a histogram finds the bins of the middle, a small partition the rest."""
+    n, e = len(y), np.empty(len(y))
+    below = np.cumsum(sum(in_parts(lambda part: histogram(y[part], f[part], e[part]), n)))
+    ends = (n - 1) // 2, n // 2
+    low, high = np.searchsorted(below, ends, side="right")
+    bits = e.view(np.int64)
+    between = e[(bits >= low << 48) & (bits < (high + 1) << 48)]
+    offset = below[low - 1] if low else 0
+    return middle(between, *(int(end - offset) for end in ends))
+
+
+def middle(e, low, high):
+    """Mean of the order statistics low and high; e is reordered."""
+    e.partition((low, high))
+    return float((e[low] + e[high]) / 2)
+
+
+@checked(ERRORS)
+def median_absolute_error(y_true, y_pred, *, multioutput="uniform_average", sample_weight=None):
+    """Median of the absolute errors: outliers do not matter.
+
+    Parameters as for `mean_squared_error`.
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import median_absolute_error
+    >>> median_absolute_error([3, -0.5, 2, 7], [2.5, 0.0, 2, 8])
+    0.5
+    """
+    w = sample_weight
+    if w is None and plain(y_true, y_pred, w, multioutput):
+        if len(y_true) >= LARGE:
+            if np.isfinite(total(sum_absolute, y_true, y_pred)):
+                return median_of_large(y_true, y_pred)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                e = absolute(y_true, y_pred)
+                finite = np.isfinite(e.sum())
+            if finite:
+                return middle(e, (len(e) - 1) // 2, len(e) // 2)
+    _, y, f, w, multioutput = reference._check_reg_targets(y_true, y_pred, w, multioutput)
+    if w is None:
+        return combine(np.median(np.abs(f - y), axis=0), multioutput)
+    return combine(_weighted_percentile(np.abs(f - y), w, average=True), multioutput)
+
+
+@checked({"y_true": ["array-like"], "y_pred": ["array-like"]})
+def max_error(y_true, y_pred):
+    """The largest absolute error.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    error : float
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import max_error
+    >>> max_error([3, 2, 7, 1], [4, 2, 7, 1])
+    1.0
+    """
+    if is_plain(y_true, y_pred, kinds="f"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            starts = range(0, len(y_true), 16384)  # blocks that stay in cache
+            worst = [np.abs(y_true[s : s + 16384] - y_pred[s : s + 16384]).max() for s in starts]
+            if np.isfinite(sum(worst)):
+                return float(max(worst))
+    kind, y, f, _, _ = reference._check_reg_targets(y_true, y_pred, None, None)
+    if kind == "continuous-multioutput":
+        raise ValueError("Multioutput not supported in max_error")
+    return float(np.max(np.abs(y - f)))
+
+
+def explained(top, bottom, multioutput, force_finite):
+    """1 − top/bottom for each output, averaged; a constant y scores 1 if matched, else 0."""
+    if not force_finite:
+        scores = 1 - top / bottom
+    else:
+        scores = np.ones(len(top), top.dtype)
+        valid = (bottom != 0) & (top != 0)
+        scores[valid] = 1 - top[valid] / bottom[valid]
+        scores[(top != 0) & (bottom == 0)] = 0.0
+    if isinstance(multioutput, str) and multioutput == "variance_weighted":
+        multioutput = bottom if np.any(bottom) else "uniform_average"
+    if multioutput is None:
+        multioutput = "uniform_average"
+    return combine(scores, multioutput)
+
+
+def moments(y, f, w):
+    """(⟨y⟩, Σw(y − ⟨y⟩)², ⟨e⟩, Σw(e − ⟨e⟩)², Σw) of two plain vectors."""
+    n = len(y)
+    if w is None and n >= LARGE:
+        found = in_parts(lambda s: (s.stop - s.start, *spreads(y[s], f[s])), n)
+        sizes, m_y, S_y, m_e, S_e = np.array(found).T
+        mean_y, mean_e = sizes @ m_y / n, sizes @ m_e / n
+        S_y = S_y.sum() + sizes @ (m_y - mean_y) ** 2
+        return mean_y, S_y, mean_e, S_e.sum() + sizes @ (m_e - mean_e) ** 2, n
+    e = y - f
+    mean_y, mean_e, sum_w = mean_of(y, w), mean_of(e, w), n if w is None else w.sum()
+    S_y, S_e = (y - mean_y) ** 2, (e - mean_e) ** 2
+    if w is not None:
+        S_y, S_e = S_y * w, S_e * w
+    return mean_y, S_y.sum(), mean_e, S_e.sum(), sum_w
+
+
+VARIANCE = ERRORS | {
+    "multioutput": [
+        StrOptions({"raw_values", "uniform_average", "variance_weighted"}),
+        "array-like",
+        None,
+    ],
+    "force_finite": ["boolean"],
+}
+
+
+@checked(VARIANCE)
+def r2_score(
+    y_true, y_pred, *, sample_weight=None, multioutput="uniform_average", force_finite=True
+):
+    """Coefficient of determination: 1 − squared error / variance.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    sample_weight : array-like of shape (n_samples,), default=None
+    multioutput : {"raw_values", "uniform_average", "variance_weighted"}, array-like or None
+        One score an output, their mean, their mean by variance, or by these weights.
+    force_finite : bool, default=True
+        For constant y: 1.0 if the predictions are perfect, else 0.0, instead of NaN and -inf.
+
+    Returns
+    -------
+    score : float or ndarray of shape (n_outputs,)
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import r2_score
+    >>> round(r2_score([3, -0.5, 2, 7], [2.5, 0.0, 2, 8]), 4)
+    0.9486
+    """
+    w = sample_weight
+    if plain(y_true, y_pred, w, multioutput) and len(y_true) > 1:
+        with np.errstate(over="ignore", invalid="ignore"):
+            _, S_y, m_e, S_e, n = moments(y_true, y_pred, w)
+            error = S_e + n * m_e**2  # Σ e², by the shift of the mean
+        if np.isfinite(error + S_y) and S_y > 0 and error > 0:
+            return float(1 - error / S_y)
+    _, y, f, w, multioutput = reference._check_reg_targets_with_floating_dtype(
+        y_true, y_pred, w, multioutput, xp=np
+    )
+    if len(f) < 2:
+        warnings.warn(
+            "R^2 score is not well-defined with less than two samples.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        return float("nan")
+    weight = 1.0 if w is None else w[:, None]
+    top = np.sum(weight * (y - f) ** 2, axis=0)
+    bottom = np.sum(weight * (y - np.average(y, axis=0, weights=w)) ** 2, axis=0)
+    return explained(top, bottom, multioutput, force_finite)
+
+
+@checked(VARIANCE | {"multioutput": VARIANCE["multioutput"][:2]})
+def explained_variance_score(
+    y_true, y_pred, *, sample_weight=None, multioutput="uniform_average", force_finite=True
+):
+    """1 − variance of the error / variance of y: like R², but blind to a constant bias.
+
+    Parameters as for `r2_score`.
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import explained_variance_score
+    >>> explained_variance_score([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
+    1.0
+    """
+    w = sample_weight
+    if plain(y_true, y_pred, w, multioutput):
+        with np.errstate(over="ignore", invalid="ignore"):
+            _, S_y, _, S_e, _ = moments(y_true, y_pred, w)
+        if np.isfinite(S_e + S_y) and S_y > 0 and S_e > 0:
+            return float(1 - S_e / S_y)
+    _, y, f, w, multioutput = reference._check_reg_targets_with_floating_dtype(
+        y_true, y_pred, w, multioutput, xp=np
+    )
+    bias = np.average(y - f, weights=w, axis=0)
+    top = np.average((y - f - bias) ** 2, weights=w, axis=0)
+    bottom = np.average((y - np.average(y, weights=w, axis=0)) ** 2, weights=w, axis=0)
+    return explained(top, bottom, multioutput, force_finite)
