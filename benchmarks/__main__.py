@@ -19,10 +19,12 @@ def main() -> int:
     args = parser.parse_args()
 
     # Before NumPy is imported: its threads, and waiting threads that do not burn the other's core.
-    count = str(args.threads or os.environ.get("OMP_NUM_THREADS") or os.cpu_count())
+    count = args.threads or int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "BLIS"):
-        os.environ[f"{name}_NUM_THREADS"] = count
+        os.environ[f"{name}_NUM_THREADS"] = str(count)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    if hasattr(os, "sched_setaffinity"):  # for those who count cores and read no variable
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
     from benchmarks import race, report
     from benchmarks.races import all_races
