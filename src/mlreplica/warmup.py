@@ -1,0 +1,290 @@
+"""Warm up: compile every kernel ahead of its first use
+
+    python -m mlreplica.warmup
+
+Kernels are compiled for the types they are called with, so the way to compile all that a user will
+need is to be that user: every estimator is fitted with every option its constraints list, and every
+function is called, on tiny data of the layouts and types that occur. Nothing here names
+an algorithm; a new chapter is warmed up because it is public. Needs only the core dependencies, so
+that a wheel's build can run it (MLREPLICA_SHIP_TO).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import logging
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils._param_validation import Options
+
+from mlreplica.core.jit import PURE_PYTHON, Formula, Kernel, import_numba
+from mlreplica.core.losses import Loss
+from mlreplica.discovery import public
+
+# Cheap settings, where an estimator has them; and options that lead to no other kernel.
+CHEAP = {"max_iter": 5, "n_estimators": 3, "random_state": 0}
+INERT = {"verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "early_stopping"}
+CHOICES = {"average": "macro", "multi_class": "ovr"}  # of functions, beside their defaults
+POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+REFUSED = (ValueError, TypeError, NotImplementedError, ImportError)  # ImportError: an extra
+
+
+class Report(NamedTuple):
+    """What a warm-up did."""
+
+    kernels: int  # that were compiled now
+    variants: int  # of them, one for each set of argument types
+    seconds: float
+    folder: Path | None = None  # where they are kept
+    failures: tuple[str, ...] = ()  # calls that ended otherwise than well or refused
+
+
+def warmup(progress: Callable[[int, int, str], None] | None = None) -> Report:
+    """Compile all kernels, or find them compiled; `progress(done, total, what)` is told."""
+    import_numba()
+    from numba.core import event
+
+    start, calls, failures = time.perf_counter(), list(all_calls()), []
+    logger = logging.getLogger("mlreplica")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # a long compilation is no news here
+    try:
+        with (
+            event.install_recorder("numba:compile") as record,
+            warnings.catch_warnings(action="ignore"),
+            np.errstate(all="ignore"),
+        ):
+            for done, (name, call) in enumerate(calls):
+                if progress:
+                    progress(done, len(calls), name)
+                try:
+                    attempt(call)
+                except Exception as error:  # noqa: BLE001  whatever it is, warming up goes on
+                    failures.append(f"{name}: {error!r}")
+    finally:
+        logger.setLevel(level)
+    if progress:
+        progress(len(calls), len(calls), "")
+    compiled = [event.data["dispatcher"] for _, event in record.buffer if event.is_start]
+    seconds = time.perf_counter() - start
+    return Report(
+        len(set(compiled)), len(compiled), seconds, folder(), tuple(dict.fromkeys(failures))
+    )
+
+
+def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> None:
+    """Call; options and data that do not go together are refused, and that is all right."""
+    with contextlib.suppress(*REFUSED):
+        function(*args, **options)
+
+
+def all_kernels() -> list[Kernel]:
+    """Every kernel of the package's imported modules; formulas are compiled inside of them."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("mlreplica.") and module is not None:
+            for thing in vars(module).values():
+                if isinstance(thing, Kernel) and not isinstance(thing, Formula):
+                    found[id(thing)] = thing
+    return sorted(found.values(), key=lambda kernel: (kernel.__module__, kernel.__name__))
+
+
+def signatures(kernel: Kernel) -> list[Any]:
+    """The types that a kernel has been compiled for, or loaded for, in this process."""
+    return list(kernel.dispatcher.signatures) if "dispatcher" in vars(kernel) else []
+
+
+def folder() -> Path | None:
+    """The folder under which compiled kernels are kept; None if there are no kernels."""
+    files = [kernel.dispatcher._cache._cache_file._index_path for kernel in all_kernels()]
+    return Path(os.path.commonpath(map(os.path.dirname, files))) if files else None
+
+
+# ------------------------------------------------------------------------------------------ calls
+
+
+def all_calls() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(name, call) for all that users do, in small."""
+    for name, function in public(inspect.isfunction):
+        yield from ((name, call) for call in function_calls(function))
+    for name, cls in public(inspect.isclass):
+        calls = estimator_calls if issubclass(cls, BaseEstimator) else matrix_calls
+        yield from ((name, call) for call in calls(cls))
+    for name, loss in public(lambda t: isinstance(t, Loss)):
+        yield name, partial(call_methods, loss, loss_arguments(loss))
+
+
+def options(estimator: type) -> dict[str, list[Any]]:
+    """The values of every parameter that the constraints of an estimator list by name."""
+    found = {}
+    for name, constraints in getattr(estimator, "_parameter_constraints", {}).items():
+        values: list[Any] = []
+        for constraint in constraints if isinstance(constraints, list) else []:
+            if isinstance(constraint, Options):
+                values += sorted(constraint.options - constraint.deprecated, key=str)
+            elif constraint == "boolean":
+                values += [False, True]
+            elif constraint is None:
+                values.append(None)
+        if len(values) > 1 and name not in INERT:
+            found[name] = values
+    return found
+
+
+def settings(estimator: type) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The defaults and each option alone; and the options two at a time."""
+    names = inspect.signature(estimator).parameters
+    cheap = {name: value for name, value in CHEAP.items() if name in names}
+    single = [{name: v} for name, values in options(estimator).items() for v in values]
+    double = [a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys()]
+    return [cheap | s for s in [{}, *single]], [cheap | d for d in double]
+
+
+def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
+    """Fits of one estimator; with the default options, all that can be done afterwards."""
+    (default, *single), double = settings(estimator)
+    plain, *others = designs()
+    for X in (plain, *others):
+        for y in targets(estimator, X):
+            yield partial(use, estimator(**default), X, y)
+            yield from (partial(fit, estimator(**kw), X, y) for kw in single)
+    for y in targets(estimator, plain):
+        yield from (partial(fit, estimator(**kw), plain, y) for kw in double)
+
+
+def matrix_calls(cls: type) -> Iterator[Callable[[], Any]]:
+    """Calls of an object that takes matrices, as a kernel K(X, Y) does."""
+    if not required(cls) and callable(made := cls()):
+        for X in designs():
+            yield from (partial(made, X), partial(made, X, X[:5]))
+
+
+def designs() -> list[Any]:
+    """X in the shapes, layouts and types that occur; the first is the plainest."""
+    rng = np.random.default_rng(0)
+    X, wide, many = (rng.standard_normal(shape) for shape in ((30, 4), (6, 20), (3000, 4)))
+    powers = np.linspace(0.9, 1.0, 30)[:, None] ** np.arange(1, 9)  # condition number 1e12
+    types = [np.asfortranarray(X), frozen(X), X.astype(np.float32), sp.csr_array(X)]
+    return [X, *types, wide, many, powers]
+
+
+def targets(estimator: type, X: Any) -> list[Any]:
+    """y that suit an estimator: numbers, several columns, two classes, three classes by name."""
+    n = X.shape[0]
+    k = np.arange(n) % 3
+    numbers = np.sin(np.arange(n)) + 2.0
+    made = estimator()
+    if is_classifier(made):
+        return [k % 2, np.array(["a", "b", "c"])[k]]
+    if is_regressor(made):
+        return [numbers, np.stack([numbers, numbers**2], axis=1)]
+    return [None]
+
+
+def fit(model: Any, X: Any, y: Any) -> Any:
+    """Fit with weights, where there can be some, and without."""
+    if "sample_weight" in inspect.signature(model.fit).parameters:
+        attempt(model.fit, X, y, sample_weight=np.linspace(0.5, 1.5, X.shape[0]))
+    return model.fit(X, y)
+
+
+def use(model: Any, X: Any, y: Any) -> None:
+    """Fit, then call every method that X and y suffice for."""
+    fit(model, X, y)
+    call_methods(model, {"X": X, "y": y, "Y": X})
+
+
+def call_methods(thing: Any, known: dict[str, Any]) -> None:
+    """Call every method of which all required arguments are known by name."""
+    for name, method in inspect.getmembers(thing, inspect.ismethod):
+        if not name.startswith(("_", "set_", "get_", "fit", "plot")):
+            names = required(method)
+            if set(names) <= known.keys():
+                attempt(method, *map(known.get, names))
+
+
+def required(function: Callable[..., Any]) -> list[str]:
+    """The names of the positional arguments that a function must be given."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.default is p.empty and p.kind in POSITIONAL]
+
+
+def function_calls(function: Callable[..., Any]) -> Iterator[Callable[[], Any]]:
+    """Calls of one function on every set of arguments that has what it requires."""
+    names, parameters = required(function), inspect.signature(function).parameters
+    choices: list[dict[str, Any]] = [{}]
+    choices += [{name: value} for name, value in CHOICES.items() if name in parameters]
+    for known in arguments():
+        if names and set(names) <= known.keys():
+            args = [known[name] for name in names]
+            for chosen in choices:
+                yield partial(function, *args, **chosen)
+                if "sample_weight" in parameters:
+                    yield partial(function, *args, **chosen, sample_weight=known["w"])
+
+
+@functools.cache
+def arguments() -> list[dict[str, Any]]:
+    """Values by the names that arguments have: classes and numbers, few and many."""
+    rng, found = np.random.default_rng(0), []
+    for n, kinds in ((30, ("i8", "?", "f8", "U1", "O")), (2**17, ("i8", "?", "U1"))):
+        X, f, w = rng.standard_normal((30, 3)), rng.standard_normal(n), rng.uniform(1, 2, n)
+        p = 1 / (1 + np.exp(-f))
+        for kind, K in itertools.product(kinds, (2, 3) if n < 100 else (2,)):
+            names = np.arange(K) if kind in ("i8", "?", "f8") else np.array(list("abc"[:K]))
+            y, guess = (rng.choice(names, n).astype(kind) for _ in range(2))
+            P = p if K == 2 else rng.dirichlet(np.ones(K), n)
+            scores = dict.fromkeys(("y_score", "y_proba", "y_prob", "pred_decision"), P)
+            clusters = {"X": X, "labels": y[:30], "labels_true": y, "labels_pred": guess}
+            found.append({"y_true": y, "y_pred": guess, "w": w} | scores | clusters)
+            found.append({"y_true": y, "y_pred": P, "w": w})
+        two = np.stack([f, p], axis=1)
+        for a, b in ((f, p), (frozen(f), frozen(p)), (f.astype("f4"), p.astype("f4")), (two, two)):
+            found.append({"y_true": a, "y_pred": b, "w": w})
+        found.append({"y_true": frozen(p > 0.5), "y_pred": frozen(f > 1), "y_score": frozen(p)})
+        found.append({"x": np.sort(f), "y": p, "w": w})
+        found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:30]})
+    return [{"w": None} | known for known in found]
+
+
+def loss_arguments(loss: Loss) -> dict[str, Any]:
+    """y and f of a loss: classes with a score each, or labels −1 and +1 with one score."""
+    f = np.random.default_rng(0).standard_normal((30, 3))
+    if loss.target == "class":
+        return {"y": np.arange(30) % 3, "f": f}
+    return {"y": np.where(f[:, 1] > 0, 1.0, -1.0), "f": f[:, 0].copy()}
+
+
+def frozen(a: np.ndarray) -> np.ndarray:
+    """A copy that cannot be written to."""
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def sentence(report: Report) -> str:
+    """What a report says, in words."""
+    if PURE_PYTHON:
+        return "nothing to compile: kernels run as plain Python (MLREPLICA_PURE_PYTHON)"
+    if not report.variants:
+        return f"nothing to compile: every kernel was there ({report.seconds:.1f} s)"
+    return (
+        f"{report.kernels} kernels compiled, in {report.variants} variants ({report.seconds:.1f} s)"
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(sentence(warmup()) + "\n")
