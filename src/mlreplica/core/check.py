@@ -1,12 +1,12 @@
 """Check: does a loss tell the truth about itself?
 
-A slope lies between the two one-sided differences of its function, also at a kink (and up to the
-rounding of the differences). So the gradient must satisfy
+A slope lies between the two one-sided differences of its function, also at a kink (up
+to the rounding of the differences). So the gradient must satisfy
 
-    min(L⁻, L⁺) ≤ g ≤ max(L⁻, L⁺),      L^± = ±(L(y, f ± s) − L(y, f)) / s          (1)
+    min(L⁻, L⁺) ≤ g ≤ max(L⁻, L⁺),    L^± = ±(L(y, f ± s) − L(y, f)) / s     (12)
 
-and the hessian the same with g in place of L. The gradient of a convex loss never falls, and
-neither |g| nor h exceeds the bound that the loss declares.
+and the hessian the same with g in place of L. The gradient of a convex loss never
+falls, and neither |g| nor h exceeds the bound that the loss declares.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check_loss(loss: Loss, y: Any = None, f: Any = None) -> None:
 
 
 def checked(loss: Loss, claim: str, source: str, y: Array, f: Array) -> Array:
-    """The values of `claim` at every (y, f), once (1) holds for them with `source` as L."""
+    """The values of `claim` at every (y, f), once (12) holds for them with `source` as L."""
     step = 1e-6 * np.maximum(np.abs(f), 1.0)
     before, here, after = (evaluated(loss, source, y, f + s) for s in (-step, 0.0, step))
     slope = evaluated(loss, claim, y, f)

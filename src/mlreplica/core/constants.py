@@ -1,11 +1,12 @@
 """Best constants: the one score f that, given to every row, has the least mean loss
 
-It is where boosting starts and what a model without features predicts. Its condition is
+It is where boosting starts and what a model without features predicts. It solves
+(equations (1) to (10) are in `losses.py`)
 
-    Σ_i w_i ∂L(y_i, f)/∂f = 0                                                   (1)
+    Σ_i w_i ∂L(y_i, f)/∂f = 0                                            (11)
 
-solved below by hand for each loss that allows it, and by bisection for every other: the left side
-of (1) grows with f if L is convex. All take y and its weights w > 0.
+by hand below for each loss that allows it, and by bisection for every other: the left
+side of (11) grows with f if L is convex. All take y and its weights w > 0.
 """
 
 from __future__ import annotations

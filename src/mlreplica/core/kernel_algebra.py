@@ -1,12 +1,13 @@
 r"""Kernel algebra: sums, products and scalings of kernels are kernels
 
-Each line has the feature map that proves it, if φ, φ₁ and φ₂ are those of K, K₁ and K₂:
+Each line has the feature map that proves it, if φ, φ₁, φ₂ are those of K, K₁, K₂
+(equations (1) to (5) are in `kernels.py`):
 
-    c·K            √c φ(u)            for c ≥ 0                                 (1)
-    f(u)K f(v)     f(u) φ(u)          for any real function f                   (2)
-    K₁ + K₂        [φ₁(u), φ₂(u)]     one after the other                       (3)
-    K₁ · K₂        φ₁(u) ⊗ φ₂(u)      all products of a feature of each         (4)
-    K + c          [φ(u), √c]         (3) with the constant kernel              (5)
+    c·K            √c φ(u)            for c ≥ 0                          (6)
+    f(u)K f(v)     f(u) φ(u)          for any real function f            (7)
+    K₁ + K₂        [φ₁(u), φ₂(u)]     one after the other                (8)
+    K₁ · K₂        φ₁(u) ⊗ φ₂(u)      all products of a feature of each  (9)
+    K + c          [φ(u), √c]         (8) with the constant kernel       (10)
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Kernel:
         raise NotImplementedError(f"{type(self).__name__} must define diag")
 
     def feature_map(self, X: Any) -> Array:
-        """φ of (1) for every row, where it is finite."""
+        """φ of equation (1) for every row, where it is finite."""
         raise ValueError(f"{self!r} has no finite feature map.")
 
     def resolve(self, X: Any) -> Kernel:
@@ -153,7 +154,7 @@ class Scaled(Kernel):
         return np.asarray(self.c * self.K.diag(X))
 
     def feature_map(self, X: Any) -> Array:
-        """(1)"""
+        """Equation (6)"""
         return np.asarray(self.c**0.5 * self.K.feature_map(X))
 
 
@@ -188,7 +189,7 @@ class ScaledBy(Kernel):
         return np.asarray(self.factors(X) ** 2 * self.K.diag(X))
 
     def feature_map(self, X: Any) -> Array:
-        """(2)"""
+        """Equation (7)"""
         X = as_rows(X)
         return np.asarray(self.factors(X)[:, None] * self.K.feature_map(X))
 
@@ -217,7 +218,7 @@ class Sum(Kernel):
         return self.K1.diag(X) + self.K2.diag(X)
 
     def feature_map(self, X: Any) -> Array:
-        """(3)"""
+        """Equation (8)"""
         return np.hstack([self.K1.feature_map(X), self.K2.feature_map(X)])
 
 
@@ -242,7 +243,7 @@ class Product(Kernel):
         return self.K1.diag(X) * self.K2.diag(X)
 
     def feature_map(self, X: Any) -> Array:
-        """(4)"""
+        """Equation (9)"""
         A, B = self.K1.feature_map(X), self.K2.feature_map(X)
         return (A[:, :, None] * B[:, None, :]).reshape(len(A), -1)
 

@@ -26,7 +26,7 @@ def exp_in_place(K: Array) -> None:
 
 @kernel
 def minus_distances(K: Array, x_sq: Array, y_sq: Array, gamma: float) -> None:
-    """K = XYᵀ becomes −γ‖x_i − y_j‖², never above 0 by rounding: equation (6)"""
+    """K = XYᵀ becomes −γ‖x_i − y_j‖², never above 0 by rounding: equation (4)"""
     zero = gamma - gamma
     for i in range(len(K)):
         row, a = K[i], x_sq[i]

@@ -2,23 +2,25 @@ r"""Kernels: inner products of features that need not be written down
 
 K(u, v) is a kernel if it is the inner product of some feature map,
 
-    K(u, v) = φ(u)ᵀφ(v)                                                        (1)
+    K(u, v) = φ(u)ᵀφ(v)                                                  (1)
 
-which holds if and only if every Gram matrix G_ij = K(x_i, x_j) is symmetric and positive
-semi-definite (Mercer). The named ones:
+which holds if and only if every Gram matrix G_ij = K(x_i, x_j) is symmetric and
+positive semi-definite (Mercer). The named ones:
 
-    Linear      uᵀv                          RBF         exp(−γ ‖u − v‖²)      (2)
-    Polynomial  (γ uᵀv + c)^d                Laplacian   exp(−γ ‖u − v‖₁)      (3)
-    Sigmoid     tanh(γ uᵀv + c)              (used as one, though not positive semi-definite)
+    Linear      uᵀv                      RBF         exp(−γ ‖u − v‖²)    (2)
+    Polynomial  (γ uᵀv + c)^d            Laplacian   exp(−γ ‖u − v‖₁)    (3)
 
-`K(X, Y)` is the matrix of K(x_i, y_j). All distances in it come from one matrix product,
+and Sigmoid, tanh(γ uᵀv + c), which is used as one but is not semi-definite.
 
-    ‖u − v‖² = ‖u‖² + ‖v‖² − 2uᵀv                                              (4)
+`K(X, Y)` is the matrix of K(x_i, y_j). Squared distances come from one product XYᵀ,
 
-with u and v taken from the mean of Y: a shift leaves distances alone, and small norms cancel less.
-The polynomial kernel has a finite feature map, by the multinomial theorem: with u₀v₀ = c/γ,
+    ‖u − v‖² = ‖u‖² + ‖v‖² − 2uᵀv                                        (4)
 
-    (γ uᵀv + c)^d = Σ_{|α| = d} d!/(α₀!⋯α_p!) · γ^d · u^α v^α                   (5)
+with u and v taken from the mean of Y: a shift leaves distances alone, and shorter
+vectors cancel less. The polynomial kernel has a finite feature map by the multinomial
+theorem, one feature for each way to choose d of the p + 1 factors √c, √γ u_1 … √γ u_p:
+
+    (γ uᵀv + c)^d = Σ_{|α| = d} d!/(α_0!⋯α_p!) · c^α_0 · Π_j (γ u_j v_j)^α_j   (5)
 """
 
 from __future__ import annotations

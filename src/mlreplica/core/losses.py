@@ -1,33 +1,36 @@
 r"""Losses: what a raw score f costs when the truth is y
 
-A model is fitted by making the mean of a loss L(y, f) small. Descent needs its slope, Newton and
-boosting its curvature as well:
+A model is fitted by making the mean of a loss L(y, f) small. Descent needs its
+slope, Newton's method and boosting its curvature as well:
 
-    g = ∂L/∂f,      h = ∂²L/∂f²                                                (1)
+    g = ∂L/∂f,      h = ∂²L/∂f²                                          (1)
 
-**Classification**: y ∈ {−1, +1}, f > 0 means "+1", and the loss sees the margin z = y·f only.
+Classification: y ∈ {−1, +1}, f > 0 means "+1"; only the margin z = y·f counts.
 
-    zero_one        [z ≤ 0]                 perceptron      max(0, −z)         (2)
-    hinge           max(0, 1 − z)           squared_hinge   max(0, 1 − z)²     (3)
-    logistic        log(1 + e^−z)           exponential     e^−z               (4)
+    zero_one        [z ≤ 0]                 perceptron      max(0, −z)   (2)
+    hinge           max(0, 1 − z)           squared_hinge   its square   (3)
+    logistic        log(1 + e^−z)           exponential     e^−z         (4)
 
-**Regression**: y ∈ ℝ, and the loss sees the residual r = y − f only.
+Regression: y ∈ ℝ; only the residual r = y − f counts.
 
-    squared         r²/2                    absolute        |r|                (5)
-    huber           r²/2 where |r| ≤ δ,     δ(|r| − δ/2) elsewhere             (6)
-    quantile        q·r where r ≥ 0,        (q − 1)·r elsewhere                (7)
-    epsilon_insensitive                     max(0, |r| − ε)                    (8)
+    squared         r²/2                    absolute        |r|          (5)
+    huber           r²/2 where |r| ≤ δ,     δ(|r| − δ/2) elsewhere       (6)
+    quantile        q·r where r ≥ 0,        (q − 1)·r elsewhere          (7)
+    epsilon_insensitive                     max(0, |r| − ε)              (8)
 
-**Counts**: y ≥ 0 has mean e^f.        poisson         e^f − y·f               (9)
-**Classes**: y ∈ {0 … k−1}, f ∈ ℝ^k.   multinomial     log Σ_j e^f_j − f_y     (10)
+Counts y ≥ 0 with mean e^f, and classes y ∈ {0 … k−1} with f ∈ ℝ^k:
 
-At a kink g is a subgradient: the one of least size, but −y for the perceptron at z = 0, whose rule
-moves whenever z ≤ 0. The exponentials in (4) and (9) follow their second-order Taylor polynomial
-beyond e^500, so value, g and h stay finite and still agree.
+    poisson         e^f − y·f                                            (9)
+    multinomial     log Σ_j e^f_j − f_y                                  (10)
 
-**A loss in a compiled loop.** Best: call `loss.derivatives(y, f)` once per step and hand the arrays
-g and h to the kernel; any loss works, the user's too, and nothing is compiled again. A loop that
-needs g one row at a time (SGD) calls `gradient_at(loss.code, y_i, f_i, loss.parameter)`.
+At a kink g is the subgradient of least size, but −y for the perceptron at z = 0,
+whose rule moves whenever z ≤ 0. The exponentials in (4) and (9) follow their
+second-order Taylor polynomial beyond e^500: all stay finite and still agree.
+
+A loss in a compiled loop: call `loss.derivatives(y, f)` once a step and hand the
+arrays g and h to the kernel. That works for any loss, also the user's, and compiles
+nothing anew. A loop that needs g one row at a time (SGD) calls
+`gradient_at(loss.code, y_i, f_i, loss.parameter)`.
 """
 
 from __future__ import annotations
