@@ -28,7 +28,7 @@ def circumstances(race: Race) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": {"cpu": cpu(), "cores": os.cpu_count(), "system": platform.system()},
         "threads": threads(),
-        "load": round(os.getloadavg()[0], 2),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0,
         "versions": {"python": platform.python_version()}
         | {name: v for name in sorted(names) if (v := version(name))},
     }
@@ -56,13 +56,15 @@ def keep(result: dict[str, Any]) -> Path:
     """Write one race to `results/`."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{result['race']}.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
 
 
 def kept() -> dict[str, dict[str, Any]]:
     """Every result in `results/`, by race."""
-    return {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
+    return {
+        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(RESULTS.glob("*.json"))
+    }
 
 
 def time_of(seconds: float) -> str:
@@ -111,7 +113,7 @@ def write_readme(races: dict[str, Race]) -> None:
     """Put the table of the races marked `readme` between the markers of the README."""
     results = kept()
     shown = [results[name] for name, race in races.items() if race.readme and name in results]
-    text = README.read_text()
+    text = README.read_text("utf-8")
     before, rest = text.split(OPEN)
     after = rest.split(CLOSE)[1]
-    README.write_text(f"{before}{OPEN}\n{table(shown)}\n{CLOSE}{after}")
+    README.write_text(f"{before}{OPEN}\n{table(shown)}\n{CLOSE}{after}", encoding="utf-8")

@@ -82,7 +82,7 @@ def test_a_result_survives_the_disk_and_makes_a_table(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     r = race(mlreplica=spin(10, 1.0), slow=spin(100, 1.0))
     result = report.circumstances(r) | run(r, seconds=0.01, start=False)
-    assert json.loads(report.keep(result).read_text()) == result
+    assert json.loads(report.keep(result).read_text("utf-8")) == result
     assert report.kept() == {"count": result}
     text = report.table([result])
     assert f"| counting | {report.time_of(result['contestants']['mlreplica']['best'])} |" in text
@@ -93,11 +93,13 @@ def test_a_result_survives_the_disk_and_makes_a_table(tmp_path, monkeypatch):
 
 def test_the_readmes_table_is_written_between_its_markers(tmp_path, monkeypatch):
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{report.OPEN}\nold\n{report.CLOSE}\nafter\n")
+    readme.write_text(f"before\n{report.OPEN}\nold\n{report.CLOSE}\nafter\n", encoding="utf-8")
     monkeypatch.setattr(report, "README", readme)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     report.write_readme({})
-    before, inside, after = readme.read_text().replace(report.CLOSE, report.OPEN).split(report.OPEN)
+    before, inside, after = (
+        readme.read_text("utf-8").replace(report.CLOSE, report.OPEN).split(report.OPEN)
+    )
     assert (before, after) == ("before\n", "\nafter\n")
     assert "| race |" in inside
     assert "old" not in inside
