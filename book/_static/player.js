@@ -53,6 +53,8 @@
 
   const tickText = (v) => String(Number(v.toPrecision(6))).replace("-", "−");
 
+  const raised = (v) => [...tickText(v)].map((c) => (c === "−" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+
   /** The range of some numbers, a little wider than they are. */
   function range(values, pad = 0.06) {
     const known = finite(values);
@@ -80,7 +82,7 @@
     }
     const rows = log ? ticks(y0, y1).filter(Number.isInteger) : ticks(y0, y1);
     for (const v of yTicks ? rows : []) {
-      const at = log ? y(10 ** v) : y(v), label = log ? `1e${tickText(v)}` : tickText(v);
+      const at = log ? y(10 ** v) : y(v), label = log ? `10${raised(v)}` : tickText(v);
       svg.append(make("line", { class: "grid", x1: EDGE.left, x2: W - EDGE.right, y1: at, y2: at }));
       svg.append(make("text", { class: "tick", x: EDGE.left - 7, y: at + 4, "text-anchor": "end" }, label));
     }
@@ -395,7 +397,8 @@
       make("a", { href: url, download: `${root.id}.csv` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 1000);
     });
-    const note = make("p", { class: "note" }), said = make("p", { class: "said", role: "status" });
+    const noted = data.runs.flat().some((frame) => frame.note);
+    const note = make("p", { class: "note", ...(!noted && { hidden: "" }) }), said = make("p", { class: "said", role: "status" });
     const chosen = make("output"), choose = make("input", {
       type: "range", min: 0, max: data.runs.length - 1, step: 1, value: 0, "aria-label": data.slider ?? "Run",
       oninput: () => { pause(); pick(+choose.value); },

@@ -31,6 +31,11 @@ def plain(value, digits=6):
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
+def as_frame(state):
+    """A frame of a dict or a NamedTuple."""
+    return plain(state._asdict() if hasattr(state, "_asdict") else state)
+
+
 def plane(
     X, y=None, *, weights="coef", offset="intercept", highlight=None, title="", labels=("x₁", "x₂")
 ):
@@ -66,7 +71,7 @@ def fit(x, y, *, slope="coef", offset="intercept", residuals=True, title="", lab
 
 
 def contour(
-    f, x, y, *, path="coef", minimum=None, levels=12, title="", labels=("w₁", "w₂"), points=121
+    f, x, y, *, path="coef", minimum=None, levels=14, title="", labels=("w₁", "w₂"), points=121
 ):
     """Pane: level lines of f(x, y) over the ranges `x` and `y`, and the path the field `path` took.
 
@@ -76,9 +81,9 @@ def contour(
 
     xs, ys = np.linspace(*x, points), np.linspace(*y, points)
     z = np.asarray(f(*np.meshgrid(xs, ys)), dtype=float)
-    if np.ndim(levels) == 0:  # evenly spaced in the root: lines crowd less up the slope
+    if np.ndim(levels) == 0:  # evenly spaced in the cube root: lines crowd less up the slope
         low, high = z.min(), z.max()
-        levels = low + (high - low) * np.linspace(0, 1, levels + 2)[1:-1] ** 2
+        levels = low + (high - low) * np.linspace(0, 1, levels + 2)[1:-1] ** 3
     generator = contour_generator(xs, ys, z)
     lines = [line for level in levels for line in generator.lines(level)]
     return {
@@ -175,7 +180,9 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
         Frames a second at speed 1.
     """
     runs = frames if isinstance(frames, dict) else {"": frames}
-    runs = {str(key): [plain(f) for f in getattr(run, "states", run)] for key, run in runs.items()}
+    runs = {
+        str(key): [as_frame(f) for f in getattr(run, "states", run)] for key, run in runs.items()
+    }
     if not runs or not all(runs.values()):
         raise ValueError("a player needs at least one frame in each run.")
     panes = list(panes)
