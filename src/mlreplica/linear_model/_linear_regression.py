@@ -1,6 +1,7 @@
 """Linear regression: the estimator; its mathematics is in `_least_squares` and `_descent`"""
 
 from numbers import Integral, Real
+from operator import attrgetter
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +15,12 @@ from mlreplica.core.validation import FLOATS, new_rows
 
 from . import _descent as descent
 from ._least_squares import (
+    SMALL,
     Rows,
     Solution,
     Triangle,
     by_cholesky,
+    by_normal_equations,
     by_qr,
     by_svd,
     by_wide,
@@ -161,20 +164,19 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         self : LinearRegression
             The fitted estimator.
         """
-        if any(getattr(self, name) is not value for name, value in DEFAULTS.items()):
+        if parameters(self) != DEFAULTS:
             self._validate_params()
         X, Y, one_target = self._training_set(X, y)
-        rows = self._rows(X, Y, sample_weight)
-        for name in [name for name in RESULTS if name in self.__dict__]:
-            del self.__dict__[name]
-        found = self._solve(rows)
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        w, b = found.w.astype(dtype, copy=False), found.b.astype(dtype, copy=False)
+        for name in RESULTS:
+            self.__dict__.pop(name, None)
+        w, b, rank, sigma, self.solver_ = self._solve(X, Y, sample_weight)
+        if X.dtype == np.float32:
+            w, b = w.astype(np.float32), b.astype(np.float32)
+            sigma = None if sigma is None else sigma.astype(np.float32)
         self.coef_ = w[:, 0].copy() if one_target else np.ascontiguousarray(w.T)
         self.intercept_ = (b[0] if one_target else b) if self.fit_intercept else 0.0
-        self.solver_ = found.solver
-        if found.rank is not None:
-            self.rank_, self.singular_ = found.rank, found.singular.astype(dtype, copy=False)
+        if rank is not None:
+            self.rank_, self.singular_ = rank, sigma
         return self
 
     def predict(self, X):
@@ -257,16 +259,19 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
             x0, y0 = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
         return Rows(X, Y, s, root, self.fit_intercept, x0, y0, self.n_jobs)
 
-    def _solve(self, rows):
+    def _solve(self, X, Y, sample_weight):
         """The solution, by the solver asked for."""
-        n, p = rows.X.shape
-        wide = n < p + rows.intercept
-        if sp.issparse(rows.X):
-            direct = None if wide or p > MOST else by_cholesky(rows)
-            return direct or by_lsqr(rows, self.tol)
-        direct = self.solver in GRAM and not self.positive
-        if direct and not wide and (found := by_cholesky(rows)):
+        (n, p), gram = X.shape, self.solver in GRAM and not self.positive
+        wide, sparse = n < p + self.fit_intercept, type(X) is not np.ndarray
+        if gram and not wide and sample_weight is None and not sparse:
+            small = X.size + Y.size <= SMALL
+            if small and (found := by_normal_equations(X, Y, self.fit_intercept)):
+                return found
+        rows = self._rows(X, Y, sample_weight)
+        if gram and not wide and not (sparse and p > MOST) and (found := by_cholesky(rows)):
             return found
+        if sparse:
+            return by_lsqr(rows, self.tol)
         for name, values in (("X", rows.X), ("y", rows.y)):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name=name)
         if rows.s is not None and not rows.s.all():
@@ -278,7 +283,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
             return self._drive(rows, *self._descent(rows))
         if self.solver == "svd":
             return by_svd(rows)
-        if direct and wide:
+        if gram and wide:
             in_place = not self.copy_X and rows.X.dtype == np.float64 and rows.X.flags.writeable
             return by_wide(rows, in_place)
         return by_qr(rows)
@@ -343,4 +348,5 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         return tags
 
 
-DEFAULTS = LinearRegression.__init__.__kwdefaults__  # they need no validation
+parameters = attrgetter(*LinearRegression.__init__.__kwdefaults__)
+DEFAULTS = parameters(LinearRegression())  # they need no validation
