@@ -63,7 +63,7 @@ book_macros = {
     r"\Var": r"\operatorname{Var}",
     r"\Cov": r"\operatorname{Cov}",
     r"\sign": r"\operatorname{sign}",
-    r"\T": r"^{\mathsf{T}}",
+    r"\T": r"^{\top}",
     r"\norm": r"\left\lVert #1 \right\rVert",
     r"\abs": r"\left\lvert #1 \right\rvert",
     r"\inner": r"\left\langle #1, #2 \right\rangle",

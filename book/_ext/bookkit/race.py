@@ -25,45 +25,57 @@ def row_of(name, row, result, slowest):
     """One contestant as a row; one that did not finish says why."""
     who = f'<th scope="row">{escape(name)}</th>'
     if "best" not in row:
-        why = "missing" if "missing" in row else "failed"
+        why = "not installed" if "missing" in row else "failed"
         return f'<tr>{who}<td colspan="4">{why}</td></tr>'
-    ours = " ours" if name == result["ours"] else ""
+    ours = ' class="ours"' if name == result["ours"] else ""
     width = max(100 * row["best"] / slowest, 0.5)
-    first = row.get("first")
+    first = f"<td>{time_of(row['first']['warm'])}</td>" if row.get("first") else "<td>–</td>"
     quality = f"{row['quality']:.6g}" + (" (worse)" if row["worse"] else "")
     return (
-        f'<tr class="contestant{ours}">{who}'
-        f'<td class="bar"><span style="width:{width:.1f}%"></span></td>'
-        f"<td>{time_of(row['best'])}</td><td>{quality}</td>"
-        f"<td>{time_of(first['warm']) if first else '–'}</td></tr>"
+        f'<tr{ours}>{who}<td class="bar"><span style="width:{width:.1f}%"></span></td>'
+        f"<td>{time_of(row['best'])}</td><td>{quality}</td>{first}</tr>"
     )
 
 
-def html_of(result):
-    """A race as a figure: the verdict, the table, the circumstances."""
+def group_of(result):
+    """One race: what was raced and by how much we are ahead, then a row a contestant."""
     rows = result["contestants"]
     timed = {name: row["best"] for name, row in rows.items() if "best" in row}
-    slowest = max(timed.values())
     order = sorted(rows, key=lambda name: timed.get(name, float("inf")))
-    machine, versions = result["machine"], result["versions"]
     verdict = ""
     if result["ratio"] is not None:
         peer = escape(result["best_peer"])
-        verdict = f"<strong>{result['ratio']:.1f} times as fast as {peer}.</strong>"
-    held = (
-        f"Held on {result['date']}: {machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['system']}, {result['threads']} threads, load {result['load']}; "
-        + ", ".join(f"{name} {number}" for name, number in versions.items())
-    )
+        verdict = f" <strong>{result['ratio']:.1f} times as fast as {peer}.</strong>"
     return (
-        f'<figure class="race" id="race-{escape(result["race"])}"><figcaption>'
-        f"{escape(result['what'])}. {verdict}</figcaption>"
-        '<div class="table-wrapper"><table><thead><tr><th scope="col">library</th>'
-        '<td></td><th scope="col">best time</th>'
-        f'<th scope="col">{escape(result["quality"])}</th><th scope="col">first result, new process'
-        "</th></tr></thead><tbody>"
-        + "".join(row_of(name, rows[name], result, slowest) for name in order)
-        + f'</tbody></table></div><p class="held">{escape(held)}.</p></figure>'
+        f'<tbody id="race-{escape(result["race"])}"><tr><th colspan="5" scope="rowgroup">'
+        f"{escape(result['what'])}.{verdict}</th></tr>"
+        + "".join(row_of(name, rows[name], result, max(timed.values())) for name in order)
+        + "</tbody>"
+    )
+
+
+def held(result):
+    """When, where and with what a race was held."""
+    machine = result["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    return (
+        f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
+        f"{result['threads']} threads; {versions}."
+    )
+
+
+def html_of(results):
+    """Races as one table, and their circumstances below."""
+    measures = " / ".join(dict.fromkeys(result["quality"] for result in results))
+    return (
+        '<figure class="race"><div class="table-wrapper"><table><thead><tr>'
+        '<th scope="col">library</th><td></td><th scope="col">best time</th>'
+        f'<th scope="col">{escape(measures)}</th><th scope="col">first result, new process</th>'
+        f"</tr></thead>{''.join(map(group_of, results))}</table></div>"
+        + "".join(
+            f'<p class="held">Held {escape(text)}</p>' for text in sorted({*map(held, results)})
+        )
+        + "</figure>"
     )
 
 
@@ -74,18 +86,18 @@ class RaceResult(SphinxDirective):
     final_argument_whitespace = True
 
     def run(self):
-        """One figure a race; a race not held yet is a warning, so the book's build fails."""
-        shown = []
+        """A table of the races; one not held yet is a warning, so the book's build fails."""
+        results, missing = [], []
         for name in re.split(r"[\s,]+", self.arguments[0].strip()):
             path = RESULTS / f"{name}.json"
             self.env.note_dependency(str(path))
-            if not path.exists():
+            if path.exists():
+                results.append(json.loads(path.read_text(encoding="utf-8")))
+            else:
                 log.warning("no benchmark result %s", path.name, location=self.get_location())
-                shown.append(nodes.paragraph("", f"The race {name} is not measured yet."))
-                continue
-            result = json.loads(path.read_text(encoding="utf-8"))
-            shown.append(nodes.raw("", html_of(result), format="html"))
-        return shown
+                missing.append(nodes.paragraph("", f"The race {name} is not measured yet."))
+        shown = [nodes.raw("", html_of(results), format="html")] if results else []
+        return shown + missing
 
 
 def setup(app):

@@ -100,7 +100,7 @@ class Source(SphinxDirective):
         node = quoted_source(
             "",
             text=text,
-            symbol=symbol.rpartition(".")[2],
+            symbol=path.name if symbol == name else symbol.rpartition(".")[2],
             first=first,
             module=name,
             file=file_in_package(path, name),
