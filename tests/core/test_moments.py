@@ -203,7 +203,7 @@ def test_powers_of_two_in_the_columns_pass_through_exactly():
 
 def test_many_blocks_inside_one_call():
     rng = np.random.default_rng(8)
-    X, w = rng.normal(size=(70_001, 2)) + 3.0, rng.random(70_001)
+    X, w = rng.normal(size=(700_001, 2)) + 3.0, rng.random(700_001)
     moments = Moments.of(X, weight=w)
     np.testing.assert_allclose(moments.mean, np.average(X, axis=0, weights=w), rtol=1e-13)
     np.testing.assert_allclose(moments.S / w.sum(), np.cov(X.T, aweights=w, ddof=0), rtol=1e-11)

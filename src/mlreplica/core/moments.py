@@ -25,17 +25,22 @@ A weight counts as that many repetitions of its row, a weight of 0 as its absenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
+from .parallel import run, split
+
 Array: TypeAlias = npt.NDArray[np.float64]
 
 BLOCK = 1 << 16  # entries converted and centred at a time: the copy stays in the cache
+PART = 1 << 20  # entries that one thread takes; fixed, so the result is the same on any machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +64,11 @@ class Moments:
     @classmethod
     def of(cls, block: Any, weight: Any = None) -> Moments:
         """The moments of the rows of `block`, each `weight` times."""
-        X, w = rows_and_weights(block, weight)
+        return in_parts(cls._of_part, block, weight)
+
+    @classmethod
+    def _of_part(cls, X: npt.NDArray[Any], w: Array | None) -> Moments:
+        """Equation (1)"""
         n, mean = weight_and_mean(X, w)
         S = np.zeros((X.shape[1],) * 2)
         for D in whitened(X, w, mean):
@@ -124,7 +133,11 @@ class Triangle:
     @classmethod
     def of(cls, block: Any, weight: Any = None, centre: bool = True) -> Triangle:
         """The triangle of the rows of `block`, each `weight` times."""
-        X, w = rows_and_weights(block, weight)
+        return in_parts(partial(cls._of_part, centre=centre), block, weight)
+
+    @classmethod
+    def _of_part(cls, X: npt.NDArray[Any], w: Array | None, centre: bool) -> Triangle:
+        """Rows are added to R block by block, as in equation (3)"""
         n, mean = weight_and_mean(X, w)
         mean = mean if centre else np.zeros_like(mean)
         R = np.zeros((0, X.shape[1]))
@@ -178,6 +191,16 @@ def together(a: Statistic, b: Statistic) -> tuple[float, Array, Array]:
     return n, a.mean + d * (b.n / n), d * np.sqrt(a.n / n * b.n)
 
 
+def in_parts(of_part: Callable[..., Statistic], block: Any, weight: Any) -> Statistic:
+    """The sum of the statistics of all parts of a block, one thread a part"""
+    X, w = rows_and_weights(block, weight)
+    slices = split(len(X), -(-X.size // PART))
+    if len(slices) == 1:
+        return of_part(X, w)
+    weights = [None if w is None else w[rows] for rows in slices]
+    return reduce(add, run(of_part, [X[rows] for rows in slices], weights))
+
+
 def rows_and_weights(block: Any, weight: Any) -> tuple[npt.NDArray[Any], Array | None]:
     """Both as arrays, without the rows of weight 0"""
     X = np.asarray(block)
@@ -210,11 +233,11 @@ def weight_and_mean(X: npt.NDArray[Any], w: Array | None) -> tuple[float, Array]
     """n and m of (1); the second pass takes out what rounding left in the first"""
     n = float(len(X) if w is None else w.sum())
     mean = np.zeros(X.shape[1])
-    for _ in range(2):
+    for first in (True, False):
         total = np.zeros_like(mean)
         for rows in blocks_of(X):
-            D = X[rows] - mean
-            total += D.sum(axis=0) if w is None else w[rows] @ D
+            D = X[rows] if first else X[rows] - mean
+            total += D.sum(axis=0, dtype=float) if w is None else w[rows] @ D
         mean += total / n if n > 0.0 else 0.0
     return n, mean
 
