@@ -110,7 +110,7 @@ html_show_search_summary = False  # reads other pages, which file:// forbids
 html_show_sphinx = False
 html_math_renderer = "katex"
 pygments_style = "a11y-high-contrast-light"
-pygments_dark_style = "a11y-high-contrast-dark"
+pygments_dark_style = "github-dark"
 
 
 def name_levels(app, pagename, templatename, context, doctree):

@@ -14,6 +14,7 @@ RECORDING = """(root) => {
   const inline = root.querySelector("script[type='application/json']");
   return inline ? JSON.parse(inline.textContent) : window.bookRecordings[root.id];
 }"""
+CLICKS = "(button, times) => { for (let k = 0; k < times; k++) button.click(); }"
 
 pytestmark = pytest.mark.book
 
@@ -55,8 +56,9 @@ def test_plays_to_the_recorded_end(visit, name, width):
                 player.locator(".choose input").fill(str(index))
             player.press("Home")
             check_frame(player, run[0])
-            for _ in run[1:]:
+            if len(run) > 1:
                 player.locator("button.next").click()
+            player.locator("button.next").evaluate(CLICKS, len(run) - 2)
             assert player.get_attribute("data-frame") == str(len(run) - 1)
             check_frame(player, run[-1])
             player.press("Home")

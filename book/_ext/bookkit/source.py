@@ -171,11 +171,24 @@ def visit_source(translator, node):
     raise nodes.SkipNode
 
 
+def package_files():
+    """Where the package is, and its files."""
+    package = Path(importlib.util.find_spec("mlreplica").origin).parent
+    return package, sorted(package.rglob("*.py"))
+
+
+def run_again(app, docname, text):
+    """A page that runs code is built again whenever the package or bookkit changes."""
+    if "{code-cell}" in text[0]:
+        for path in [*package_files()[1], *Path(__file__).parent.glob("*.py")]:
+            app.env.note_dependency(str(path), docname=docname)
+
+
 def source_pages(app):
     """A page for every file of the package, each line with an address."""
-    package = Path(importlib.util.find_spec("mlreplica").origin).parent
+    package, files = package_files()
     options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}
-    for path in sorted(package.rglob("*.py")):
+    for path in files:
         file, text = path.relative_to(package.parent).as_posix(), path.read_text(encoding="utf-8")
         code = app.builder.highlighter.highlight_block(text, "python", **options)
         code = re.sub(r'(id|name)="L-(\d+)"', r'\1="L\2"', code)
@@ -188,6 +201,7 @@ def setup(app):
     """Register the directive and the pages of whole files."""
     app.add_node(quoted_source, html=(visit_source, None))
     app.add_directive("source", Source)
+    app.connect("source-read", run_again)
     app.connect("doctree-resolved", link_equations)
     app.connect("html-collect-pages", source_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
