@@ -1,5 +1,6 @@
 """Scores, losses and curves: scikit-learn's names and numbers, at the cost of the arithmetic"""
 
+from . import cluster
 from ._classification import (
     accuracy_score,
     balanced_accuracy_score,
@@ -17,7 +18,22 @@ from ._classification import (
     recall_score,
     zero_one_loss,
 )
+from ._cluster import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    completeness_score,
+    homogeneity_completeness_v_measure,
+    homogeneity_score,
+    mutual_info_score,
+    normalized_mutual_info_score,
+    pair_confusion_matrix,
+    rand_score,
+    silhouette_samples,
+    silhouette_score,
+    v_measure_score,
+)
 from ._confusion import Confusion
+from ._probability import brier_score_loss, hinge_loss, log_loss
 from ._ranking import auc, average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 from ._regression import (
     explained_variance_score,
@@ -33,17 +49,26 @@ from ._regression import (
 __all__ = [
     "Confusion",
     "accuracy_score",
+    "adjusted_mutual_info_score",
+    "adjusted_rand_score",
     "auc",
     "average_precision_score",
     "balanced_accuracy_score",
+    "brier_score_loss",
     "classification_report",
+    "cluster",
     "cohen_kappa_score",
+    "completeness_score",
     "confusion_matrix",
     "explained_variance_score",
     "f1_score",
     "fbeta_score",
     "hamming_loss",
+    "hinge_loss",
+    "homogeneity_completeness_v_measure",
+    "homogeneity_score",
     "jaccard_score",
+    "log_loss",
     "matthews_corrcoef",
     "max_error",
     "mean_absolute_error",
@@ -51,13 +76,20 @@ __all__ = [
     "mean_squared_error",
     "median_absolute_error",
     "multilabel_confusion_matrix",
+    "mutual_info_score",
+    "normalized_mutual_info_score",
+    "pair_confusion_matrix",
     "precision_recall_curve",
     "precision_recall_fscore_support",
     "precision_score",
     "r2_score",
+    "rand_score",
     "recall_score",
     "roc_auc_score",
     "roc_curve",
     "root_mean_squared_error",
+    "silhouette_samples",
+    "silhouette_score",
+    "v_measure_score",
     "zero_one_loss",
 ]

@@ -38,84 +38,127 @@ ERRORS = {
 }
 BLOCK = 1024
 TINY = np.finfo(np.float64).eps
+INFINITE = 0x7FF0  # leading 16 bits of float64 infinity; NaN lies above
 
 
 @kernel
-def sum_squares(y, f):
-    """Σ e²"""
-    total = 0.0
+def sum_squares(y, f, w):
+    """(Σ w e², Σ w); no weights means ones."""
+    total = weight = 0.0
     for start in range(0, len(y), BLOCK):
-        s = 0.0
-        for i in range(start, min(start + BLOCK, len(y))):
-            s += (y[i] - f[i]) ** 2
+        stop, s, t = min(start + BLOCK, len(y)), 0.0, 0.0
+        if len(w) == 0:
+            for i in range(start, stop):
+                s += (y[i] - f[i]) ** 2
+        else:
+            for i in range(start, stop):
+                s += w[i] * (y[i] - f[i]) ** 2
+                t += w[i]
         total += s
-    return total
+        weight += t
+    return total, weight if len(w) else float(len(y))
 
 
 @kernel
-def sum_absolute(y, f):
-    """Σ |e|"""
-    total = 0.0
+def sum_absolute(y, f, w):
+    """(Σ w |e|, Σ w)"""
+    total = weight = 0.0
     for start in range(0, len(y), BLOCK):
-        s = 0.0
-        for i in range(start, min(start + BLOCK, len(y))):
-            s += abs(y[i] - f[i])
+        stop, s, t = min(start + BLOCK, len(y)), 0.0, 0.0
+        if len(w) == 0:
+            for i in range(start, stop):
+                s += abs(y[i] - f[i])
+        else:
+            for i in range(start, stop):
+                s += w[i] * abs(y[i] - f[i])
+                t += w[i]
         total += s
-    return total
+        weight += t
+    return total, weight if len(w) else float(len(y))
 
 
 @kernel
-def sum_relative(y, f):
-    """Σ |e| / max(|y|, ε)"""
-    total = 0.0
+def sum_relative(y, f, w):
+    """(Σ w |e| / max(|y|, ε), Σ w)"""
+    total = weight = 0.0
     for start in range(0, len(y), BLOCK):
-        s = 0.0
-        for i in range(start, min(start + BLOCK, len(y))):
-            size = abs(y[i])
-            s += abs(y[i] - f[i]) / (max(TINY, size))
+        stop, s, t = min(start + BLOCK, len(y)), 0.0, 0.0
+        for i in range(start, stop):
+            size, w_i = abs(y[i]), w[i] if len(w) else 1.0
+            s += w_i * abs(y[i] - f[i]) / (max(TINY, size))
+            t += w_i
         total += s
-    return total
+        weight += t
+    return total, weight
 
 
 @kernel
-def spreads(y, f):
-    """Mean and spread of y, then mean and spread of e: equation (4) over the blocks."""
-    m_y = S_y = m_e = S_e = 0.0
+def spreads(y, f, w):
+    """(Σ w, mean of y, its spread, mean of e, its spread): equation (4) over the blocks."""
+    W = m_y = S_y = m_e = S_e = 0.0
     for start in range(0, len(y), BLOCK):
         stop = min(start + BLOCK, len(y))
-        n, y_0, e_0 = stop - start, y[start], y[start] - f[start]
-        a = b = c = d = 0.0  # about the block's first value, then about its mean
+        y_0, e_0 = y[start], y[start] - f[start]
+        n = a = b = c = d = 0.0  # about the block's first value, then about its mean
         for i in range(start, stop):
-            a += y[i] - y_0
-            b += y[i] - f[i] - e_0
+            w_i = w[i] if len(w) else 1.0
+            n += w_i
+            a += w_i * (y[i] - y_0)
+            b += w_i * (y[i] - f[i] - e_0)
+        if n == 0.0:
+            continue
         mean_y, mean_e = y_0 + a / n, e_0 + b / n
         for i in range(start, stop):
-            c += (y[i] - mean_y) ** 2
-            d += (y[i] - f[i] - mean_e) ** 2
-        step_y, step_e = mean_y - m_y, mean_e - m_e
-        m_y += step_y * n / stop
-        m_e += step_e * n / stop
-        S_y += c + step_y**2 * start * n / stop
-        S_e += d + step_e**2 * start * n / stop
-    return m_y, S_y, m_e, S_e
+            w_i = w[i] if len(w) else 1.0
+            c += w_i * (y[i] - mean_y) ** 2
+            d += w_i * (y[i] - f[i] - mean_e) ** 2
+        step_y, step_e, share = mean_y - m_y, mean_e - m_e, n / (W + n)
+        m_y += step_y * share
+        m_e += step_e * share
+        S_y += c + step_y**2 * W * share
+        S_e += d + step_e**2 * W * share
+        W += n
+    return W, m_y, S_y, m_e, S_e
 
 
 @kernel
-def histogram(y, f, e):
-    """e ← |y − f|, counted by its leading 15 bits below the sign: equal order, 6 % wide bins."""
-    count, bits = np.zeros(1 << 15, np.int64), e.view(np.int64)
+def histogram(y, f):
+    """How many |e| have which leading 15 bits below the sign: equal order, 6 % wide bins."""
+    count, e = np.zeros(1 << 15, np.int64), np.empty(BLOCK)
+    bits = e.view(np.int64)
     for start in range(0, len(y), BLOCK):
-        stop = min(start + BLOCK, len(y))
-        for i in range(start, stop):
-            e[i] = abs(y[i] - f[i])
-        for i in range(start, stop):
+        m = min(BLOCK, len(y) - start)
+        for i in range(m):
+            e[i] = abs(y[start + i] - f[start + i])
+        for i in range(m):
             count[bits[i] >> 48] += 1
     return count
 
 
-def total(kernel, y, f):
-    """The kernel's sum over all samples, on threads."""
-    return sum(in_parts(lambda part: kernel(y[part], f[part]), len(y)))
+@kernel
+def gather(y, f, low, high, out):
+    """The |e| with leading bits low … high, free of branches: `out` has a place to spare."""
+    e, k = np.empty(BLOCK), 0
+    bits = e.view(np.int64)
+    for start in range(0, len(y), BLOCK):
+        m = min(BLOCK, len(y) - start)
+        for i in range(m):
+            e[i] = abs(y[start + i] - f[start + i])
+        for i in range(m):
+            out[k] = e[i]
+            k += (bits[i] >> 48 >= low) & (bits[i] >> 48 <= high)
+
+
+def on_parts(kernel, y, f, w):
+    """The kernel's tuples, one for each thread's part of the samples, as rows."""
+    none = np.empty(0)
+    tuples = in_parts(lambda s: kernel(y[s], f[s], none if w is None else w[s]), len(y))
+    return np.array(tuples)
+
+
+def is_large(y, w):
+    """Enough samples for the kernels, and no negative weight (sums of blocks might be zero)."""
+    return len(y) >= LARGE and (w is None or w.min() >= 0)
 
 
 def plain(y, f, w, multioutput):
@@ -172,8 +215,11 @@ def mean_error(y, f, w, multioutput, error, summed):
     """Equation (1): by NumPy if small, by the kernel `summed` if large, else the long way."""
     if plain(y, f, w, multioutput):
         with np.errstate(over="ignore", invalid="ignore"):
-            large = w is None and len(y) >= LARGE
-            score = total(summed, y, f) / len(y) if large else mean_of(error(y, f), w)
+            if is_large(y, w):
+                score, weight = on_parts(summed, y, f, w).sum(axis=0)
+                score = float(score / weight)
+            else:
+                score = mean_of(error(y, f), w)
         if np.isfinite(score):
             return score
     return column_means(y, f, w, multioutput, error)
@@ -254,16 +300,25 @@ def mean_absolute_percentage_error(
     return mean_error(y_true, y_pred, sample_weight, multioutput, relative, sum_relative)
 
 
-def median_of_large(y, f):
-    """Exact median of |e|: a histogram finds the bins of the middle, a small partition the rest."""
-    n, e = len(y), np.empty(len(y))
-    below = np.cumsum(sum(in_parts(lambda part: histogram(y[part], f[part], e[part]), n)))
+def median_of(y, f):
+    """Exact median of |e|, or None if an error is not finite.
+
+    Of many, a histogram finds the bins of the middle, and a partition of those few the rest.
+    """
+    n = len(y)
     ends = (n - 1) // 2, n // 2
+    if n < LARGE:
+        e = absolute(y, f)
+        return middle(e, *ends) if np.isfinite(e.sum()) else None
+    count = sum(in_parts(lambda s: histogram(y[s], f[s]), n))
+    if count[INFINITE:].any():
+        return None
+    below = np.cumsum(count)
     low, high = np.searchsorted(below, ends, side="right")
-    bits = e.view(np.int64)
-    between = e[(bits >= low << 48) & (bits < (high + 1) << 48)]
-    offset = below[low - 1] if low else 0
-    return middle(between, *(int(end - offset) for end in ends))
+    start = below[low - 1] if low else 0
+    between = np.empty(below[high] - start + 1)
+    gather(y, f, low, high, between)
+    return middle(between[:-1], *(int(end - start) for end in ends))
 
 
 def middle(e, low, high):
@@ -286,15 +341,10 @@ def median_absolute_error(y_true, y_pred, *, multioutput="uniform_average", samp
     """
     w = sample_weight
     if w is None and plain(y_true, y_pred, w, multioutput):
-        if len(y_true) >= LARGE:
-            if np.isfinite(total(sum_absolute, y_true, y_pred)):
-                return median_of_large(y_true, y_pred)
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                e = absolute(y_true, y_pred)
-                finite = np.isfinite(e.sum())
-            if finite:
-                return middle(e, (len(e) - 1) // 2, len(e) // 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            median = median_of(y_true, y_pred)
+        if median is not None:
+            return median
     _, y, f, w, multioutput = reference._check_reg_targets(y_true, y_pred, w, multioutput)
     if w is None:
         return combine(np.median(np.abs(f - y), axis=0), multioutput)
@@ -350,9 +400,9 @@ def explained(top, bottom, multioutput, force_finite):
 def moments(y, f, w):
     """(⟨y⟩, Σw(y − ⟨y⟩)², ⟨e⟩, Σw(e − ⟨e⟩)², Σw) of two plain vectors."""
     n = len(y)
-    if w is None and n >= LARGE:
-        found = in_parts(lambda s: (s.stop - s.start, *spreads(y[s], f[s])), n)
-        sizes, m_y, S_y, m_e, S_e = np.array(found).T
+    if is_large(y, w):
+        sizes, m_y, S_y, m_e, S_e = on_parts(spreads, y, f, w).T
+        n = sizes.sum()
         mean_y, mean_e = sizes @ m_y / n, sizes @ m_e / n
         S_y = S_y.sum() + sizes @ (m_y - mean_y) ** 2
         return mean_y, S_y, mean_e, S_e.sum() + sizes @ (m_e - mean_e) ** 2, n
