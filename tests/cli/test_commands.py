@@ -1,0 +1,143 @@
+"""The commands as processes, `doctor`, `warmup`, and what is there without the extra."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import mlreplica
+from mlreplica.cli.app import app
+from mlreplica.cli.doctor import examine
+
+
+def python(*args, **env):
+    """Run Python; the exit code and what it wrote."""
+    done = subprocess.run(
+        [sys.executable, *args], env=os.environ | env, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def call(*args):
+    return CliRunner().invoke(app, args)
+
+
+def test_version_and_help():
+    assert python("-m", "mlreplica", "--version") == (0, f"mlreplica {mlreplica.__version__}\n", "")
+    for args in ((), ("--help",), ("-h",)):
+        result = call(*args)
+        assert result.exit_code == 0
+        for command in ("compare", "doctor", "warmup"):
+            assert command in result.output
+    for command in ("compare", "doctor", "warmup"):
+        assert "Usage:" in call(command, "--help").output
+
+
+def test_a_process_prints_json_on_stdout_and_nothing_else():
+    code, out, _ = python("-m", "mlreplica", "compare", "--data", "wine", "--json")
+    assert code == 0
+    assert json.loads(out)["data"] == "wine"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (["compare", "gone.csv"], 1, "no file gone.csv"),
+        (["compare", "--folds", "0"], 2, "'--folds'"),
+        (["dance"], 2, "No such command 'dance'"),
+        (["--loud"], 2, "No such option: --loud"),
+        (["doctor", "now"], 2, "nexpected"),
+        (["warmup", "--fast"], 2, "No such option: --fast"),
+    ],
+)
+def test_wrong_calls_of_a_process(args, code, says):
+    returned, out, err = python("-m", "mlreplica", *args)
+    assert (returned, out) == (code, "")
+    assert len(err.strip().splitlines()) == 1
+    assert err.startswith("mlreplica: ")
+    assert says in err
+
+
+def test_interrupt_signal_ends_with_one_line():
+    program = """
+import signal
+import mlreplica.cli.compare as compare
+from mlreplica.cli import main
+def fit_one(*_):
+    signal.raise_signal(signal.SIGINT)
+compare.fit_one = fit_one
+main()
+"""
+    assert python("-c", program, "compare") == (130, "", "mlreplica: interrupted\n")
+
+
+WITHOUT = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{0}":
+            raise ModuleNotFoundError("No module named '{0}'", name=name)
+sys.meta_path.insert(0, Missing())
+from mlreplica.cli import main
+main()
+"""
+
+
+def test_without_the_extra_one_line_says_what_to_install():
+    code, out, err = python("-c", WITHOUT.format("typer"), "compare")
+    assert (code, out) == (1, "")
+    assert len(err.splitlines()) == 1
+    assert "needs typer" in err
+    assert 'pip install "mlreplica[cli]"' in err
+
+
+def test_without_polars_shipped_sets_work_and_files_say_what_to_install(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n")
+    program = WITHOUT.format("polars")
+    code, _, err = python("-c", program, "compare", str(tmp_path / "t.csv"))
+    assert code == 1
+    assert err.startswith("mlreplica: reading files needs polars")
+    assert python("-c", program, "compare", "--data", "iris")[0] == 0
+
+
+# Doctor ------------------------------------------------------------------------------------------
+
+
+def test_doctor_reports_versions_threads_and_cache(tmp_path):
+    found = json.loads(call("doctor", "--json").stdout)
+    assert found["versions"]["mlreplica"] == mlreplica.__version__
+    assert all(found["versions"].values())
+    assert found["extras"]["typer"]
+    assert 1 <= found["machine"]["threads mlreplica uses"] <= found["machine"]["cores"]
+    assert found["machine"]["python"].endswith(sys.version.split()[0])
+    assert any("blas" in name or "mkl" in name for name in found["threads of libraries"])
+    assert found["kernels"]["kept in"] == os.environ["NUMBA_CACHE_DIR"]
+    assert found["kernels"]["kernels"] > 0
+    assert found["variables"]["NUMBA_CACHE_DIR"] == os.environ["NUMBA_CACHE_DIR"]
+
+
+def test_doctor_prints_all_sections():
+    result = call("doctor")
+    assert result.exit_code == 0
+    for section in ("versions", "extras", "machine", "threads of libraries", "kernels"):
+        assert section in result.output
+
+
+def test_doctor_sees_threads_and_plain_python():
+    code, out, _ = python(
+        "-m", "mlreplica", "doctor", "--json", OMP_NUM_THREADS="1", MLREPLICA_PURE_PYTHON="1"
+    )
+    assert code == 0
+    found = json.loads(out)
+    assert found["machine"]["threads mlreplica uses"] == 1
+    assert found["kernels"] == {"run as": "plain Python"}
+    assert found["variables"]["OMP_NUM_THREADS"] == "1"
+
+
+def test_doctor_names_what_is_not_installed(monkeypatch):
+    monkeypatch.setattr("mlreplica.cli.doctor.EXTRAS", ["no-such-distribution"])
+    assert examine()["extras"] == {"no-such-distribution": None}
+    assert "not installed" in call("doctor").output

@@ -1,0 +1,188 @@
+"""After a warm-up, nothing that users typically do compiles anything in a new process."""
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from numbers import Integral
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+
+import mlreplica
+from mlreplica.core.jit import Kernel
+from mlreplica.warmup import (
+    Report,
+    all_kernels,
+    attempt,
+    options,
+    required,
+    sentence,
+    settings,
+    signatures,
+    warmup,
+)
+
+TYPICAL = """
+import sys, warnings
+import numpy as np
+import pandas as pd
+import polars as pl
+from numba.core import event
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+class Compilations(event.Listener):
+    def on_start(self, event): heard.append(event.data["dispatcher"].__name__)
+    def on_end(self, event): pass
+
+heard = []
+event.register("numba:compile", Compilations())
+
+from mlreplica import metrics
+from mlreplica.datasets import load_breast_cancer, load_diabetes, load_iris, make_linear_regression
+from mlreplica.linear_model import LinearRegression, Perceptron
+
+warnings.simplefilter("ignore")
+X, y = load_diabetes(return_X_y=True)
+for data in (X, X[::2], X.astype("f4"), np.asfortranarray(X), pd.DataFrame(X), pl.DataFrame(X)):
+    target = y[: len(data)]
+    model = LinearRegression().fit(data, target)
+    metrics.r2_score(target, model.predict(data))
+    LinearRegression().fit(data, target, sample_weight=np.arange(1.0, len(target) + 1))
+for solver in ("auto", "qr", "cholesky", "svd", "gd", "sgd"):
+    LinearRegression(solver=solver).fit(X, y)
+LinearRegression(positive=True).fit(X, y)
+LinearRegression(fit_intercept=False).fit(X[:5], y[:5])
+LinearRegression().fit(*make_linear_regression(20_000, 30, random_state=0)[:2])
+iris = load_iris(as_frame=True)
+names = iris.target_names[iris.target]
+for labels in (iris.target, names, names == "setosa"):
+    for penalty in (None, "l1", "l2", "elasticnet"):
+        Perceptron(penalty=penalty).fit(iris.data, labels).predict(iris.data)
+model = make_pipeline(StandardScaler(), Perceptron())
+X, y = load_breast_cancer(return_X_y=True)
+GridSearchCV(model, {"perceptron__alpha": [1e-4, 1e-2]}, n_jobs=2).fit(X, y)
+model.fit(X, y)
+metrics.confusion_matrix(y, model.predict(X))
+metrics.roc_auc_score(y, model.decision_function(X))
+rng = np.random.default_rng(0)
+for n in (100, 200_000):
+    y, f, w = rng.integers(0, 2, n), rng.standard_normal(n), rng.uniform(size=n)
+    for truth in (y, y.astype(bool), np.array(["no", "yes"])[y]):
+        metrics.accuracy_score(truth, truth)
+        metrics.accuracy_score(truth, truth, sample_weight=w)
+        metrics.roc_auc_score(truth, f)
+        metrics.classification_report(truth, truth)
+    metrics.f1_score(y, f > 0, sample_weight=w)
+    metrics.log_loss(y, 1 / (1 + np.exp(-f)))
+    metrics.mean_squared_error(f, w)
+    metrics.median_absolute_error(f, w)
+    metrics.r2_score(f.astype("f4"), w.astype("f4"))
+sys.exit(f"compiled {heard}" if heard else 0)
+"""
+
+
+def run(*args):
+    return subprocess.run([sys.executable, *args], capture_output=True, text=True, check=False)
+
+
+def test_typical_use_after_a_warm_up_compiles_nothing():
+    done = run("-m", "mlreplica.warmup")
+    assert done.returncode == 0, done.stderr
+    again = run("-m", "mlreplica", "warmup")
+    assert again.stdout.startswith("nothing to compile: every kernel was there")
+    assert again.stdout.splitlines()[1] == f"kept in {os.environ['NUMBA_CACHE_DIR']}"
+    typical = run("-c", TYPICAL)
+    assert typical.returncode == 0, typical.stderr
+
+
+# They run inside of kernels that the user writes, or take a function that the user wrote.
+FOR_OTHERS = {"mlreplica.core.formulas.gradient_at", "mlreplica.core.kernel_loops.pairwise"}
+
+
+def called_by(kernel):
+    """The kernels that a kernel calls, by the names in its code."""
+    function = kernel.py_func
+    things = map(function.__globals__.get, function.__code__.co_names)
+    return [thing for thing in things if isinstance(thing, Kernel)]
+
+
+def test_every_kernel_is_reached():
+    for module in pkgutil.walk_packages(mlreplica.__path__, "mlreplica."):
+        if not module.name.startswith(("mlreplica.__main__", "mlreplica.cli")):
+            importlib.import_module(module.name)
+    seen = []
+    report = warmup(lambda done, total, name: seen.append((done, total, name)))
+    reached = [kernel for kernel in all_kernels() if signatures(kernel)]
+    for kernel in reached:  # grows: what a cached kernel calls is inside of it
+        reached += [k for k in called_by(kernel) if k not in reached]
+    unreached = {f"{k.__module__}.{k.__name__}" for k in all_kernels() if k not in reached}
+    assert unreached <= FOR_OTHERS
+    assert report.failures == ()
+    total = seen[-1][1]
+    assert [done for done, _, _ in seen] == list(range(total + 1))
+
+
+class Chooser(BaseEstimator):
+    """Options of every kind of constraint."""
+
+    _parameter_constraints = {
+        "solver": [StrOptions({"a", "b"}), Hidden(StrOptions({"secret"}))],
+        "penalty": [StrOptions({"l1"}), None],
+        "flag": ["boolean"],
+        "depth": [Interval(Integral, 1, None, closed="left"), None],
+        "copy": ["boolean"],
+        "free": "no_validation",
+    }
+
+    def __init__(self, solver="a", penalty=None, flag=True, depth=1, copy=True, max_iter=100):
+        self.solver, self.penalty, self.flag = solver, penalty, flag
+        self.depth, self.copy, self.max_iter = depth, copy, max_iter
+
+    def fit(self, X, y=None):
+        return self
+
+
+def test_options_come_from_the_constraints():
+    assert options(Chooser) == {
+        "solver": ["a", "b"],
+        "penalty": ["l1", None],
+        "flag": [False, True],
+    }
+    single, double = settings(Chooser)
+    assert all(kw["max_iter"] == 5 for kw in single + double)
+    assert len(single) == 1 + 6
+    assert len(double) == 3 * 4
+    assert {"max_iter": 5, "solver": "b", "penalty": "l1"} in double
+
+
+def test_required_arguments_by_name():
+    assert required(lambda a, b, c=1, *args, d, **kw: None) == ["a", "b"]
+
+
+def test_refused_calls_pass_and_bugs_do_not():
+    attempt(int, "x")
+    attempt(len, 3)
+    with pytest.raises(KeyError):
+        attempt({}.__getitem__, "x")
+
+
+def test_the_sentence():
+    assert sentence(Report(3, 5, 1.25)) == "3 kernels compiled, in 5 variants (1.2 s)"
+    assert sentence(Report(0, 0, 0.5)).startswith("nothing to compile: every kernel")
+
+
+def test_plain_python_has_nothing_to_compile():
+    program = """
+from mlreplica.warmup import Report, all_kernels, folder, sentence
+print(all_kernels(), folder(), sentence(Report(0, 0, 0.0)))
+"""
+    env = os.environ | {"MLREPLICA_PURE_PYTHON": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("[] None nothing to compile: kernels run as plain Python")
