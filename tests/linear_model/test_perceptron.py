@@ -300,7 +300,8 @@ def test_trace_has_an_epoch_a_row():
             w, b = w + y_i * x_i, b + y_i
     trace = Trace()
     Perceptron(max_iter=1, tol=None, shuffle=False).set_callbacks(trace).fit(X, y)
-    np.testing.assert_allclose(trace.states[0]["loss"], [np.mean(losses)])
+    np.testing.assert_allclose(trace.states[0]["loss"], np.mean(losses))
+    assert trace.states[0]["mistakes"] == np.count_nonzero(losses) + 1  # the first, at margin 0
     np.testing.assert_allclose(trace.states[0]["w"], [w])
 
 

@@ -48,7 +48,7 @@ from ..core.iterate import CallbackSupport, iterate
 from ..core.jit import kernel
 from ..core.parallel import run
 from ..core.prefetch import prefetch
-from ..core.validation import new_rows
+from ..core.validation import FLOATS, new_rows
 
 AHEAD = 4  # rows between asking for one and using it
 CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
@@ -121,9 +121,12 @@ def penalised_epoch(data, indices, indptr, s, w, b, rate, order, shrink, pull, u
             if free:
                 for k in range(len(x)):  # (3)
                     v[at[k]] += step * x[k]
+            elif dense:
+                add_scaled(v, step, x)
+                square, absolute = dot(v, v), np.abs(v).sum()
             else:
-                for k in range(len(x)):  # (3)
-                    j = k if dense else at[k]
+                for k in range(len(x)):
+                    j = at[k]
                     v_old = v[j]
                     v[j] += step * x[k]
                     square += v[j] * v[j] - v_old * v_old
@@ -179,12 +182,12 @@ seeds_of_integer = functools.lru_cache(seeds)  # to seed a generator costs as mu
 
 
 class Epoch(NamedTuple):
-    """Where the perceptron stands after an epoch, a row for each binary problem."""
+    """Where the perceptron stands after an epoch."""
 
-    w: np.ndarray  # (problems, p)
+    w: np.ndarray  # (problems, p): one binary problem for two classes, else one a class
     b: np.ndarray  # (problems,)
-    mistakes: np.ndarray  # updates made in this epoch
-    loss: np.ndarray  # mean loss (2), each point under the weights it met
+    mistakes: int  # updates made in this epoch, in all problems
+    loss: float  # loss (2), each point under the weights it met; summed over the problems
 
 
 class Penalty(NamedTuple):
@@ -242,7 +245,7 @@ def epochs(X, s, w, b, *, eta, rate, penalty, orders, tol, patience, score, n_jo
     active = list(range(problems))
     while active:
         goes_on = run(visit, active, n_jobs=n_jobs) if threaded else [visit(k) for k in active]
-        yield Epoch(w, b, mistakes, loss)
+        yield Epoch(w, b, int(mistakes[active].sum()), float(loss.sum()))
         active = [k for k, on in zip(active, goes_on, strict=True) if on]
 
 
@@ -345,6 +348,21 @@ def retrace(X, s, rate, who):
 
 
 # -------------------------------------------------------------------------------------- estimator
+
+
+def is_plain(X, y):
+    """Whether X is a finite C array of floats and y an integer a row: nothing left to validate."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (
+            type(X) is type(y) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in FLOATS
+            and X.flags.c_contiguous
+            and X.size > 0
+            and y.shape == X.shape[:1]
+            and y.dtype.kind in "biu"
+            and bool(np.isfinite(X.ravel() @ X.ravel()))
+        )
 
 
 class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
@@ -611,23 +629,28 @@ class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
 
     def _check(self, X, y, sample_weight, reset):
         """X (float64 or float32; dense C or CSR), y and the weights, as validated."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=False,
-            reset=reset,
-        )
-        check_classification_targets(y)
-        allow = self.early_stopping  # the split has a message of its own
+        if reset and is_plain(X, y):
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                accept_large_sparse=False,
+                reset=reset,
+            )
+            check_classification_targets(y)
+        if sample_weight is None:
+            return X, y, np.ones(len(y))
         c = _check_sample_weight(
             sample_weight,
             X,
             dtype=np.float64,
-            allow_all_zero_weights=allow,
+            allow_all_zero_weights=self.early_stopping,  # the split has a message of its own
             ensure_non_negative=True,
         )
         return X, y, c
@@ -697,7 +720,7 @@ class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
             y=y,
         )
         if self.verbose:
-            logger.info("epoch %d: %s mistakes, loss %s", self.n_iter_, state.mistakes, state.loss)
+            logger.info("epoch %d: %d mistakes, loss %g", self.n_iter_, state.mistakes, state.loss)
         self.coef_, self.intercept_ = w.astype(dtype, copy=False), b.astype(dtype, copy=False)
         self.t_ += self.n_iter_ * n
         return self
