@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,33 +16,47 @@ ROOT = Path(__file__).parent.parent
 
 PROGRAM = """
 import json
-import numpy as np
 from numba.core import event
 
 class Compilations(event.Listener):
-    count = 0
-    def on_start(self, event): self.count += 1
+    names = []
+    def on_start(self, event): self.names.append(event.data["dispatcher"].__name__)
     def on_end(self, event): pass
 
 event.register("numba:compile", heard := Compilations())
 import mlreplica
-from mlreplica.linear_model import Perceptron
-from mlreplica.linear_model._perceptron import epoch
+from mlreplica.core.jit import Kernel
+from mlreplica.datasets import load_breast_cancer, load_diabetes
+from mlreplica.linear_model import LinearRegression, Perceptron, _perceptron, perceptron
+from mlreplica.metrics import accuracy_score, confusion_matrix, log_loss, r2_score, roc_auc_score
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(40, 2))
-accuracy = Perceptron().fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0)
-hits = sum(epoch.dispatcher.stats.cache_hits.values())
-print(json.dumps([mlreplica.__file__, accuracy, heard.count, hits]))
+X, y = load_breast_cancer(return_X_y=True)
+model = Perceptron().fit(X, y)
+f = model.decision_function(X)
+scores = [accuracy_score(y, model.predict(X)), roc_auc_score(y, f), log_loss(y, f > 0)]
+confusion_matrix(y, f > 0)
+perceptron(X[:20], 2.0 * y[:20] - 1, max_updates=50)
+X, y = load_diabetes(return_X_y=True)
+for solver in ("auto", "qr", "cholesky", "svd", "sgd"):
+    model = LinearRegression(solver=solver).fit(X[:, 2:4], y, sample_weight=y)
+    scores.append(r2_score(y, model.predict(X[:, 2:4])))
+kernels = [thing for thing in vars(_perceptron).values() if isinstance(thing, Kernel)]
+used = [kernel.dispatcher for kernel in kernels if "dispatcher" in vars(kernel)]
+hits = sum(sum(dispatcher.stats.cache_hits.values()) for dispatcher in used)
+print(json.dumps([mlreplica.__file__, heard.names, hits]))
 """
 
 
 def build(folder, prebuilt):
-    """Build a wheel of this source tree without the network."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    """Build a wheel without the network, from a copy of this source tree that nobody edits."""
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
     env = os.environ | {"MLREPLICA_PREBUILT": prebuilt}
-    subprocess.run([*command, str(ROOT)], env=env, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = (folder / "dist").glob("*.whl")
     return wheel
 
 
@@ -58,23 +73,28 @@ def run(wheel, folder):
     env = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
     env.pop("PYTHONPATH", None)
     done = subprocess.run(
-        [str(python), "-c", PROGRAM], env=env, cwd=folder, check=True, capture_output=True
+        [str(python), "-c", PROGRAM],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    file, accuracy, compilations, hits = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    file, compilations, hits = json.loads(done.stdout)
     assert Path(file).is_relative_to(site)
-    assert accuracy > 0.9
     kept = [path for path in (folder / "cache").rglob("*") if path.suffix in (".nbi", ".nbc")]
     return compilations, hits, kept
 
 
 @pytest.mark.parametrize("prebuilt", ["1", "0"])
 def test_only_a_prebuilt_wheel_starts_without_compiling(prebuilt, tmp_path):
-    wheel = build(tmp_path / "dist", prebuilt)
+    wheel = build(tmp_path / "source", prebuilt)
     compilations, hits, kept = run(wheel, tmp_path / "environment")
     assert wheel.stem.endswith("-none-any") == (prebuilt == "0")
     if prebuilt == "1":
-        assert (compilations, kept) == (0, [])
+        assert (compilations, kept) == ([], [])
         assert hits > 0
     else:
-        assert compilations > 0
+        assert compilations
         assert hits == 0
