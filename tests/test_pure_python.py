@@ -1,0 +1,75 @@
+"""MLREPLICA_PURE_PYTHON=1 runs every kernel as plain Python: same numbers, no Numba"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+SCRIPT = """
+import json, sys, warnings
+import numpy as np, scipy.sparse as sp
+from mlreplica import kernels, losses, metrics
+from mlreplica.linear_model import LinearRegression, Perceptron, perceptron
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+w = rng.uniform(0.5, 2.0, size=60)
+y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=60)
+label = (y > 0).astype(int) + (y > 2)
+found = {}
+
+for solver in ("auto", "qr", "cholesky", "svd", "gd", "sgd"):
+    model = LinearRegression(solver=solver, random_state=0).fit(X, y, sample_weight=w)
+    found[f"LinearRegression {solver}"] = [*model.coef_, model.intercept_]
+hard = LinearRegression().fit(np.vander(np.linspace(-8.8, -3.1, 60), 11), y)
+found["LinearRegression, ill-conditioned"] = hard.predict(np.vander([-5.0, -4.0], 11)).tolist()
+found["LinearRegression positive"] = LinearRegression(positive=True).fit(X, y).coef_.tolist()
+for penalty in (None, "l1", "l2", "elasticnet"):
+    for data in (X, sp.csr_array(X)):
+        model = Perceptron(penalty=penalty, max_iter=5).fit(data, label, sample_weight=w)
+        found[f"Perceptron {penalty} {type(data).__name__}"] = model.coef_.ravel().tolist()
+found["perceptron"] = perceptron(X, np.sign(y), max_updates=50).w.tolist()
+for name in ("linear", "polynomial", "rbf", "sigmoid", "laplacian"):
+    found[f"kernel {name}"] = kernels.get(name)(X, X[:4]).ravel().tolist()
+for name in ("logistic", "huber", "poisson"):
+    target = {"logistic": np.sign(y), "huber": y, "poisson": label}[name]
+    found[f"loss {name}"] = losses.get(name).gradient(target, X[:, 0]).tolist()
+many = np.tile(label, 400)
+score = rng.normal(size=len(many)) + many
+found["confusion"] = metrics.confusion_matrix(many, many[::-1]).ravel().tolist()
+for f in (metrics.roc_auc_score, metrics.average_precision_score):
+    found[f.__name__] = [f(many > 0, score)]
+for f in (metrics.r2_score, metrics.mean_absolute_error):
+    found[f.__name__] = [f(score, score[::-1])]
+found["silhouette"] = [metrics.silhouette_score(X, label)]
+found["rand"] = [metrics.adjusted_rand_score(many, many[::-1])]
+print(json.dumps({"numba": "numba" in sys.modules, "found": found}))
+"""
+
+
+def run(pure):
+    env = {**os.environ, "MLREPLICA_PURE_PYTHON": str(int(pure))}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        check=False,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_plain_python_gives_the_same_numbers_without_numba():
+    plain, compiled = run(pure=True), run(pure=False)
+    assert compiled["numba"]
+    assert not plain["numba"]
+    assert plain["found"].keys() == compiled["found"].keys()
+    for name, numbers in plain["found"].items():
+        np.testing.assert_allclose(
+            numbers, compiled["found"][name], rtol=1e-9, atol=1e-12, err_msg=name
+        )
