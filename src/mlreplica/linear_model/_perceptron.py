@@ -214,9 +214,8 @@ def epochs(X, s, w, b, *, eta, rate, penalty, orders, tol, patience, score, n_jo
     free = penalty == Penalty()
     lean = free and not sp.issparse(X)
     rows = None if lean else csr_parts(X)
-    threaded = (
-        problems > 1 and s.size * X.shape[1] > 1e6
-    )  # a small epoch is over before a thread starts
+    # a small epoch is over before a thread has started
+    threaded = problems > 1 and s.size * X.shape[1] > 1e6
 
     def visit(k):
         """One epoch of problem k; False if it was the last."""
@@ -320,13 +319,8 @@ def perceptron(X, y, *, offset=True, learning_rate=1.0, max_updates=100_000, his
         raise ValueError(f"learning_rate must be > 0, got {learning_rate}.")
     if max_updates < 0:
         raise ValueError(f"max_updates must be >= 0, got {max_updates}.")
-    s, w, b, rate, order = (
-        learning_rate * y,
-        np.zeros(X.shape[1]),
-        0.0,
-        float(offset),
-        np.arange(len(X)),
-    )
+    s, rate, order = learning_rate * y, float(offset), np.arange(len(X))
+    w, b = np.zeros(X.shape[1]), 0.0
     passes, updates, mistakes = [np.empty(0, np.int64)], 0, -1
     while mistakes != 0 and updates < max_updates:
         who = np.empty(min(len(X), max_updates - updates), dtype=np.int64)
