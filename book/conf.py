@@ -73,10 +73,10 @@ book_macros = {
 }
 
 # API reference
-autodoc_preserve_defaults = True
 autodoc_typehints = "none"
 linkcode_resolve = source_link
 napoleon_google_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 default_role = "code"
 

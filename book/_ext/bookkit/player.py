@@ -175,7 +175,7 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
     slider : str, optional
         Name of the hyper-parameter when `frames` is a dict.
     start : int, default=0
-        The frame shown first.
+        The frame shown first; −1 is the last, from which play begins anew.
     rate : float, default=2.0
         Frames a second at speed 1.
     """
