@@ -147,6 +147,12 @@ def test_gram_matrix_is_symmetric_bit_for_bit_with_a_unit_diagonal():
         assert (np.diag(RBF(1.0)(X.astype(dtype))) == 1.0).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_makes_no_distance_negative(dtype):
+    X = (np.random.default_rng(3).normal(size=(200, 5)) * 100.0).astype(dtype)
+    assert RBF(gamma=1e6)(X, X.copy()).max() <= 1.0
+
+
 def test_norms_kept_by_the_caller():
     rng = np.random.default_rng(4)
     X, Y = rng.normal(size=(9, 4)), rng.normal(size=(8, 4))

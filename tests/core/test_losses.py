@@ -59,6 +59,11 @@ def test_finite_at_extreme_scores_without_a_warning(loss):
             assert (np.diff(parts[1]) >= 0.0).all()
 
 
+@pytest.mark.parametrize("loss", [losses.exponential, losses.poisson], ids=repr)
+def test_beyond_the_exponential_value_slope_and_curvature_agree(loss):
+    check_loss(loss, f=[-900.0, -501.0, -499.0, 499.0, 500.0, 501.0, 900.0])
+
+
 def test_tails_keep_their_relative_precision():
     y, f = np.ones(3), np.array([40.0, 200.0, 700.0])
     np.testing.assert_allclose(losses.logistic.value(y, f), np.exp(-f), rtol=1e-14)
@@ -151,6 +156,7 @@ def test_link_of_counts_classes_and_quantiles():
     shares = losses.multinomial.inverse_link(losses.multinomial.best_constant(y % 3, w))
     np.testing.assert_allclose(shares, np.bincount(y % 3, w) / w.sum(), rtol=1e-12)
     assert losses.absolute.best_constant(y) == np.median(y)
+    assert losses.absolute.best_constant([1.0, 2.0, 3.0, 10.0]) == 2.5
     x = rng.normal(size=101)
     assert losses.quantile(0.25).best_constant(x) == np.quantile(x, 0.25)
 

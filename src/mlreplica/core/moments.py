@@ -27,8 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -198,7 +197,8 @@ def in_parts(of_part: Callable[..., Statistic], block: Any, weight: Any) -> Stat
     if len(slices) == 1:
         return of_part(X, w)
     weights = [None if w is None else w[rows] for rows in slices]
-    return reduce(add, run(of_part, [X[rows] for rows in slices], weights))
+    parts: list[Statistic] = run(of_part, [X[rows] for rows in slices], weights)
+    return sum(parts[1:], start=parts[0])
 
 
 def rows_and_weights(block: Any, weight: Any) -> tuple[npt.NDArray[Any], Array | None]:
