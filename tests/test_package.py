@@ -101,3 +101,10 @@ def test_the_readmes_links_lead_somewhere():
     local = [a or b for a, b in links if "://" not in (a or b)]
     assert local
     assert [path for path in local if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("command", ["main job", "tests"])
+def test_the_readmes_commands_are_single_lines(command):
+    (block,) = re.findall(rf"<!-- {command} -->\n```bash\n(.*?)```", README, flags=re.DOTALL)
+    assert block.startswith("python3 -m venv ")
+    assert len(block.splitlines()) == 1
