@@ -73,7 +73,8 @@ def build(tmp_path, monkeypatch):
         return (out / "page.html").read_text(encoding="utf-8"), warnings.getvalue()
 
     yield make
-    sys.modules.pop("doubling", None)
+    for name in ("doubling", "shop"):
+        sys.modules.pop(name, None)
 
 
 EQUATIONS = """# Page
@@ -114,7 +115,7 @@ def test_source_and_equations_link_both_ways(build):
     html, warnings = build(EQUATIONS + "\n```{source} doubling.double\n```\n")
     assert warnings == ""
     assert '<a class="cites" href="#equation-page-2a" title="Equation 2a">(2a)</a>' in html
-    assert 'in code: <a href="#source-doubling-double"><code>double</code></a>' in html
+    assert 'in code: <a href="#source-doubling-double-12"><code>double</code></a>' in html
     assert "src/doubling.py, lines 12–15" in html  # with its decorator
     assert "_source/doubling.html#L12" in html
 
@@ -144,6 +145,13 @@ def test_source_links_to_another_prefix(build):
 def test_source_of_a_method(build):
     html, _ = build("# Page\n\n```{source} doubling.Box.open\n```\n")
     assert "lines 21–23" in html
+
+
+def test_source_that_a_module_hands_on(build, tmp_path):
+    (tmp_path / "package" / "shop.py").write_text("from doubling import double, Box\n", "utf-8")
+    html, warnings = build(EQUATIONS + "\n```{source} shop.Box\n:docstring:\n```\n")
+    assert warnings == ""
+    assert "src/doubling.py, lines 19–19" in html
 
 
 def test_source_that_is_not_there_is_refused(build):

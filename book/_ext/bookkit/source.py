@@ -55,17 +55,17 @@ def definition(body, names, symbol):
 def lines_of(symbol, docstring_only=False):
     """(module name, path, first line, last line) of a symbol of an installed package."""
     name, path, names = module_of(symbol)
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    node = ast.parse(path.read_text(encoding="utf-8"))
+    if names:
+        try:
+            node = definition(node.body, names, symbol)
+        except LookupError:  # the module may only hand it on
+            home = getattr(getattr(import_module(name), names[0], None), "__module__", name)
+            if home == name:
+                raise
+            return lines_of(".".join([home, *names]), docstring_only)
     if docstring_only or not names:
-        if names:
-            tree = definition(tree.body, names, symbol)
-        first = tree.body[0]
-        return name, path, first.lineno, first.end_lineno
-    if not any(getattr(node, "name", None) == names[0] for node in tree.body):
-        home = getattr(getattr(import_module(name), names[0], None), "__module__", name)
-        if home != name:
-            return lines_of(".".join([home, *names]))
-    node = definition(tree.body, names, symbol)
+        node = node.body[0]
     starts = [node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]
     return name, path, min(starts), node.end_lineno
 
@@ -106,7 +106,7 @@ class Source(SphinxDirective):
             file=file_in_package(path, name),
             prefix=self.options.get("equations", self.env.docname.rpartition("/")[2]),
             caption=self.options.get("caption", ""),
-            ids=[nodes.make_id(f"source-{symbol}")],
+            ids=[nodes.make_id(f"source-{symbol}-{first}")],
             docname=self.env.docname,
         )
         self.set_source_info(node)
@@ -123,10 +123,8 @@ def link_equations(app, doctree, docname):
             for number in CITED.findall(unescape(html[1])):
                 label = f"{node['prefix']}-{number}"
                 if label not in equations:
-                    message = "%s cites (%s), but there is no equation %s"
-                    log.warning(
-                        message, node["symbol"], number, label, location=node, type="source"
-                    )
+                    said = f"{node['symbol']} cites ({number}), but there is no equation {label}"
+                    log.warning(said, location=node, type="source")
                     continue
                 there = equations[label][0]
                 page = "" if there == docname else app.builder.get_relative_uri(docname, there)
@@ -149,11 +147,8 @@ def visit_source(translator, node):
     """Caption with the way to the whole file, then the code with links to its equations."""
 
     def link(match):
-        href = node["links"].get(match[1])
-        title = f"Equation {match[1]}"
-        return (
-            f'<a class="cites" href="{href}" title="{title}">({match[1]})</a>' if href else match[0]
-        )
+        href = node["links"].get(match[1], "")
+        return f'<a class="cites" href="{href}" title="Equation {match[1]}">{match[0]}</a>'
 
     def prose(match):
         return f'<span class="{match[1]}">{CITED.sub(link, match[2])}</span>'
