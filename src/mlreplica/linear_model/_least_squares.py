@@ -50,10 +50,9 @@ from mlreplica.core.parallel import n_threads, run, split
 from ._refine import refine
 
 EPS = float(np.finfo(float).eps)
-SAFE = 1e-4  # 1/κ² from which the normal equations alone are good to 1e-11
+GOOD = 1e-11  # estimated relative error of w that needs no more work
 USABLE = 1e-11  # 1/κ² down to which the correction (6) converges
 ENOUGH = 1e-9  # a last correction of this relative size leaves an error far below it
-REFINE = 1e-5  # 1/κ below which the answer of QR is refined
 BLOCK = 1 << 17  # entries of a block: 1 MB, so that a block stays in cache
 SMALL = 1 << 15  # entries of [X y] up to which a copy of it is the fastest start
 ONES = np.ones(SMALL)
@@ -99,6 +98,7 @@ class Rows(NamedTuple):
         size = max(BLOCK // k, 2 * k)
         order = "F" if self.X.flags.f_contiguous else "C"
 
+        @np.errstate(over="ignore", invalid="ignore")  # a thread has its own; by_… look at the sums
         def part(rows):
             buffer = np.empty((min(size, rows.stop - rows.start), k), order=order)
             cuts = range(rows.start, rows.stop, size)
@@ -149,9 +149,13 @@ def by_normal_equations(X, y, intercept):
     if not math.isfinite(M.sum()):
         return None
     values = lapack.dsyevd(M[:p, :p], compute_v=0)[0]  # squares of the singular values
-    if not values[0] > max(SAFE * values[-1], 1e-280):
+    if not values[0] > max(EPS * values[-1], 1e-280):
         return None
     w = lapack.dposv(M[:p, :p], M[:p, p:])[1]
+    for j, w_j in enumerate(w.T):  # the estimate of `good`, by plain numbers
+        size = math.sqrt(values[-1] * w_j.dot(w_j))
+        if not EPS * values[-1] * (size + math.sqrt(M[p + j, p + j])) <= GOOD * values[0] * size:
+            return None
     b = mean[p:] - mean[:p].dot(w) if intercept else np.zeros(y.shape[1])
     return Solution(w, b, p, np.sqrt(values[::-1]), "cholesky")
 
@@ -196,21 +200,28 @@ def cholesky(G):
     return Factor(R, d, rcond) if rcond > USABLE else None
 
 
+def good(rcond, c, v):
+    """Is (3), solved with c at ‖A‖ ≈ 1, right to GOOD? Its error is κ² ε (1 + ‖c‖ / ‖v‖)."""
+    size = np.linalg.norm(v, axis=0)
+    return bool((EPS * (size + c) <= GOOD * rcond * size).all())
+
+
 def small(step, w):
-    """True if for every target the step is so small that w needs no other."""
-    return (np.abs(step).max(axis=0) <= ENOUGH * np.abs(w).max(axis=0)).all()
+    """Is the step so small, for every weight that matters, that w needs no other?"""
+    size = np.abs(w)
+    return bool((np.abs(step) <= ENOUGH * (size + 1e-4 * size.max(axis=0))).all())
 
 
 def by_cholesky(rows):
-    """Solve by (4), corrected by (6) where 1/κ² < SAFE; None if that cannot keep the digits."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        M = rows.gram()
+    """Solve by (4), corrected by (6) unless good; None if that cannot keep the digits."""
+    M = rows.gram()
     k = len(M) - rows.y.shape[1]
     factor = cholesky(M[:k, :k])
     if factor is None or not np.isfinite(M[k:].sum()):
         return None
     v = factor.solve(M[:k, k:])
-    if factor.rcond < SAFE and not corrected(rows, factor, v):
+    c = np.sqrt(M.diagonal()[k:])
+    if not good(factor.rcond, c, v / factor.d[:, None]) and not corrected(rows, factor, v):
         return None
     return published(rows, v, factor.R / factor.d, k - rows.intercept, "cholesky")
 
@@ -263,19 +274,22 @@ class Triangle(NamedTuple):
     Rc: np.ndarray
     uc: np.ndarray
     d: np.ndarray  # makes the columns of Rc about equally long
-    rest: float  # the part of ‖c‖² that no v reaches
+    rest: np.ndarray  # (q,): the length of that part of c which no v reaches
 
     @classmethod
     def of(cls, rows):
         """From all rows."""
         T, k = triangle(rows), rows.width - rows.y.shape[1]
         R, u, i = T[:k, :k], T[:k, k:], int(rows.intercept)
-        Rc, uc, length = R[i:, i:], u[i:], np.linalg.norm(R[i:, i:], axis=0)
+        Rc, uc = R[i:, i:], u[i:]
+        length = np.abs(Rc).max(axis=0, initial=0.0)  # never under- or overflows
         if i:  # what centring leaves of a constant column is rounding: take it as zero
             size = np.abs(rows.x0 * R[0, 0] + R[0, 1:])  # |mean of the column| · √S
             Rc[:, length <= 4 * EPS * size] = 0.0
         d = power_of_two(np.where(Rc.any(axis=0), length, 1.0))
-        return cls(R, u, Rc, uc, d, float((T[k:, k:] ** 2).sum()))
+        if not len(Rc):  # a single row, centred
+            Rc, uc = np.zeros((1, k - 1)), np.zeros((1, u.shape[1]))
+        return cls(R, u, Rc, uc, d, np.linalg.norm(T[k:, k:], axis=0))
 
     def with_intercept(self, w):
         """v = (v₀, w), with v₀ from the first row of R v = u."""
@@ -293,7 +307,7 @@ def least_norm(T, u):
 def by_qr(rows):
     """Solve by (5); refined by (7) where κ asks for it, of minimum norm where rank is lost."""
     p = rows.X.shape[1]
-    R, _, Rc, uc, d, _ = tri = Triangle.of(rows)
+    R, _, Rc, uc, d, rest = tri = Triangle.of(rows)
     T, pivot, tau, *_ = lapack.dgeqp3(Rc * d)  # rank is judged on columns of equal length
     rank = numerical_rank(np.abs(T.diagonal()))
     uc = lapack.dormqr("L", "T", T[:, : len(tau)], tau, uc, lwork=64 * uc.shape[1])[0][:rank]
@@ -303,10 +317,16 @@ def by_qr(rows):
     elif rank:
         w[pivot] = least_norm(T / d[pivot], uc)
     v = tri.with_intercept(w)
-    if rank == p and lapack.dtrcon(T)[0] < REFINE:
+    if rank == p and not stable(lapack.dtrcon(T)[0], rest, w / d[:, None]):
         d = np.append(power_of_two(np.abs(R[:1, 0])), d)[-len(v) :]
         refine(rows, R * d, d, v)
     return published(rows, v, R, rank, "qr")
+
+
+def stable(rcond, r, v):
+    """Is (5) right to GOOD? Its error is ε (κ + κ² ‖r‖ / ‖v‖) for ‖A‖ ≈ 1."""
+    size = np.linalg.norm(v, axis=0)
+    return bool((EPS * (size + r / rcond) <= GOOD * rcond * size).all())
 
 
 def by_svd(rows):
@@ -344,23 +364,22 @@ def centred(rows, overwrite=False):
 
 
 def by_wide(rows, overwrite=False):
-    """Solve by (8), corrected as by (6) where 1/κ² < SAFE; by QR if that cannot keep the digits."""
+    """Solve by (8), corrected as by (6) unless κ² ε is small; by QR if that loses digits."""
     A, c, x_mean, y_mean = centred(rows, overwrite)
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = A @ A.T
+    K = A @ A.T
     w, n, filled = None, len(K), K
     if rows.intercept:  # 1ᵀA = 0 and 1ᵀc = 0: fill this direction, and α will have none of it
         one = np.full(n, n**-0.5) if rows.root is None else rows.root / np.linalg.norm(rows.root)
         filled = K + np.outer(one, one * (K.trace() / n))
     if factor := cholesky(filled):
         w = A.T @ factor.solve(c)
-        for _ in range(3 if factor.rcond < SAFE else 0):
-            step = A.T @ factor.solve(c - A @ w)
-            w += step
+        step = 0.0 if GOOD * factor.rcond >= EPS else w
+        for _ in range(3):
             if small(step, w):
                 break
-        else:
-            w = w if factor.rcond >= SAFE else None
+            step = A.T @ factor.solve(c - A @ w)
+            w = w + step
+        w = w if small(step, w) else None
     if w is None:
         x0, y0 = np.zeros_like(x_mean), np.zeros_like(y_mean)
         found = by_qr(Rows(A, c, None, None, False, x0, y0, rows.n_jobs))

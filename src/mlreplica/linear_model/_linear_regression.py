@@ -6,9 +6,10 @@ from operator import attrgetter
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression as Reference
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.validation import FLOATS, new_rows
@@ -29,10 +30,10 @@ from ._least_squares import (
     origin,
     singular_values,
 )
-from ._sparse import MOST, SparseRows, by_lsqr
+from ._sparse import DENSE, MOST, SparseRows, by_lsqr
 
 GRAM = ("auto", "cholesky")  # the solvers that start with the normal equations
-RESULTS = ("rank_", "singular_", "certificate_", "n_iter_")  # not left by every solver
+RESULTS = ("rank_", "singular_", "certificate_")  # not left by every solver
 
 
 class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -93,7 +94,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         An upper bound on the distance of the objective from its minimum, for "gd", "sgd" and
         `positive`; infinite if `positive` and columns are dependent.
     n_iter_ : int
-        Epochs of "gd" and "sgd", changes of the active set if `positive`.
+        Epochs of "gd" and "sgd", changes of the active set if `positive`, otherwise 1.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -169,13 +170,15 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         X, Y, one_target = self._training_set(X, y)
         for name in RESULTS:
             self.__dict__.pop(name, None)
-        w, b, rank, sigma, self.solver_ = self._solve(X, Y, sample_weight)
+        self.n_iter_ = 1
+        with np.errstate(over="ignore", invalid="ignore"):  # solvers look at their sums instead
+            w, b, rank, sigma, self.solver_ = self._solve(X, Y, sample_weight)
         if X.dtype == np.float32:
             w, b = w.astype(np.float32), b.astype(np.float32)
             sigma = None if sigma is None else sigma.astype(np.float32)
         self.coef_ = w[:, 0].copy() if one_target else np.ascontiguousarray(w.T)
         self.intercept_ = (b[0] if one_target else b) if self.fit_intercept else 0.0
-        if rank is not None:
+        if rank is not None and not sp.issparse(X):
             self.rank_, self.singular_ = rank, sigma
         return self
 
@@ -212,6 +215,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         """
         from ._summary import summarize
 
+        check_is_fitted(self)
         return summarize(
             X,
             y,
@@ -270,8 +274,10 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         rows = self._rows(X, Y, sample_weight)
         if gram and not wide and not (sparse and p > MOST) and (found := by_cholesky(rows)):
             return found
-        if sparse:
+        if sparse and X.shape[0] * p > DENSE:
             return by_lsqr(rows, self.tol)
+        if sparse:
+            rows = self._rows(X.toarray(), Y, sample_weight)
         for name, values in (("X", rows.X), ("y", rows.y)):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name=name)
         if rows.s is not None and not rows.s.all():
@@ -306,7 +312,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
 
     def _non_negative(self, rows):
         """Name, problem, solver and its limits for w ≥ 0."""
-        R, u, Rc, uc, d, rest = Triangle.of(rows)
+        R, u, Rc, uc, d, r = Triangle.of(rows)
         S, p = float(len(rows.X) if rows.s is None else rows.s.sum()), len(d)
         x_mean, y_mean = rows.x0, rows.y0
         if rows.intercept:
@@ -314,7 +320,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         sigma = singular_values(Rc * d)
         mu = float(sigma[-1] ** 2 / S) if numerical_rank(sigma) == p else 0.0
         problem = descent.Problem(
-            Rc * d, uc, S, mu, sigma.max(initial=0.0), d[:, None], x_mean, y_mean, rest / (2 * S)
+            Rc * d, uc, S, mu, sigma[0] ** 2 / S, d[:, None], x_mean, y_mean, r @ r / (2 * S)
         )
         return "nnls", problem, descent.non_negative(problem), None, 10 * p * uc.shape[1] + 10
 
@@ -350,3 +356,4 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
 
 parameters = attrgetter(*LinearRegression.__init__.__kwdefaults__)
 DEFAULTS = parameters(LinearRegression())  # they need no validation
+Reference.register(LinearRegression)  # RANSACRegressor and others ask by isinstance

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._least_squares import Solution
 
 MOST = 4096  # columns up to which a dense (p, p) matrix is made
+DENSE = 1 << 20  # entries up to which X itself is made dense, if its normal equations cannot serve
 
 
 class SparseRows(NamedTuple):
