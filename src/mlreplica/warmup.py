@@ -240,15 +240,17 @@ def function_calls(function: Callable[..., Any]) -> Iterator[Callable[[], Any]]:
 def arguments() -> list[dict[str, Any]]:
     """Values by the names that arguments have: classes and numbers, few and many."""
     rng, found = np.random.default_rng(0), []
-    for n, kinds in ((30, ("i8", "?", "f8", "U1", "O")), (2**17, ("i8", "?", "U1"))):
-        X, f, w = rng.standard_normal((30, 3)), rng.standard_normal(n), rng.uniform(1, 2, n)
+    few = list(itertools.product(("i8", "?", "f8", "U1", "O"), (2, 3)))
+    many = [("i8", 2), ("i8", 3), ("?", 2), ("U1", 2)]
+    for n, m, kinds in ((30, 30, few), (2**17, 600, many)):  # m: rows of X, for what costs n²
+        X, f, w = rng.standard_normal((m, 3)), rng.standard_normal(n), rng.uniform(1, 2, n)
         p = 1 / (1 + np.exp(-f))
-        for kind, K in itertools.product(kinds, (2, 3) if n < 100 else (2,)):
+        for kind, K in kinds:
             names = np.arange(K) if kind in ("i8", "?", "f8") else np.array(list("abc"[:K]))
             y, guess = (rng.choice(names, n).astype(kind) for _ in range(2))
             P = p if K == 2 else rng.dirichlet(np.ones(K), n)
             scores = dict.fromkeys(("y_score", "y_proba", "y_prob", "pred_decision"), P)
-            clusters = {"X": X, "labels": y[:30], "labels_true": y, "labels_pred": guess}
+            clusters = {"X": X, "labels": y[:m], "labels_true": y, "labels_pred": guess}
             found.append({"y_true": y, "y_pred": guess, "w": w} | scores | clusters)
             found.append({"y_true": y, "y_pred": P, "w": w})
         two = np.stack([f, p], axis=1)
@@ -256,7 +258,7 @@ def arguments() -> list[dict[str, Any]]:
             found.append({"y_true": a, "y_pred": b, "w": w})
         found.append({"y_true": frozen(p > 0.5), "y_pred": frozen(f > 1), "y_score": frozen(p)})
         found.append({"x": np.sort(f), "y": p, "w": w})
-        found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:30]})
+        found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:m]})
     return [{"w": None} | known for known in found]
 
 

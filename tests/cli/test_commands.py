@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import mlreplica
 from mlreplica.cli.app import app
 from mlreplica.cli.doctor import examine
+from mlreplica.warmup import Report
 
 
 def python(*args, **env):
@@ -141,3 +143,27 @@ def test_doctor_names_what_is_not_installed(monkeypatch):
     monkeypatch.setattr("mlreplica.cli.doctor.EXTRAS", ["no-such-distribution"])
     assert examine()["extras"] == {"no-such-distribution": None}
     assert "not installed" in call("doctor").output
+
+
+# Warm-up: tests/test_warmup.py has the thing itself --------------------------------------------
+
+
+def test_warmup_says_what_it_did_and_where(monkeypatch):
+    def compile_all(progress):
+        progress(0, 1, "Lasso")
+        return Report(3, 7, 2.5, Path("there"))
+
+    monkeypatch.setattr("mlreplica.warmup.warmup", compile_all)
+    result = call("warmup")
+    assert result.exit_code == 0
+    assert result.output == "3 kernels compiled, in 7 variants (2.5 s)\nkept in there\n"
+
+
+def test_warmup_reports_failures(monkeypatch):
+    report = Report(0, 0, 2.5, Path("there"), ("Lasso: KeyError('w')", "Ridge: KeyError('w')"))
+    monkeypatch.setattr("mlreplica.warmup.warmup", lambda progress: report)
+    result = call("warmup")
+    assert result.exit_code == 1
+    assert "nothing to compile: every kernel was there (2.5 s)" in result.output
+    assert "mlreplica: 2 calls failed" in result.output
+    assert "the first: Lasso: KeyError('w')" in result.output
