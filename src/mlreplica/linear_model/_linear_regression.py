@@ -171,8 +171,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         for name in RESULTS:
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
-        with np.errstate(over="ignore", invalid="ignore"):  # solvers look at their sums instead
-            w, b, rank, sigma, self.solver_ = self._solve(X, Y, sample_weight)
+        w, b, rank, sigma, self.solver_ = self._solve(X, Y, sample_weight)
         if X.dtype == np.float32:
             w, b = w.astype(np.float32), b.astype(np.float32)
             sigma = None if sigma is None else sigma.astype(np.float32)
@@ -265,19 +264,32 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
 
     def _solve(self, X, Y, sample_weight):
         """The solution, by the solver asked for."""
-        (n, p), gram = X.shape, self.solver in GRAM and not self.positive
-        wide, sparse = n < p + self.fit_intercept, type(X) is not np.ndarray
-        if gram and not wide and sample_weight is None and not sparse:
-            small = X.size + Y.size <= SMALL
-            if small and (found := by_normal_equations(X, Y, self.fit_intercept)):
-                return found
-        rows = self._rows(X, Y, sample_weight)
-        if gram and not wide and not (sparse and p > MOST) and (found := by_cholesky(rows)):
+        n, p = X.shape
+        small = X.size + Y.size <= SMALL and sample_weight is None and type(X) is np.ndarray
+        gram = self.solver in GRAM and not self.positive
+        tall = n >= p + self.fit_intercept
+        if gram and tall and small and (found := by_normal_equations(X, Y, self.fit_intercept)):
             return found
-        if sparse and X.shape[0] * p > DENSE:
+        with np.errstate(over="ignore", invalid="ignore"):  # the solvers look at their sums instead
+            rows = self._rows(X, Y, sample_weight)
+            if sp.issparse(X):
+                return self._solve_sparse(rows, tall)
+            if gram and tall and (found := by_cholesky(rows)):
+                return found
+            return self._solve_checked(rows, wide=gram and not tall)
+
+    def _solve_sparse(self, rows, tall):
+        """The same without filling X, if X is large."""
+        n, p = rows.X.shape
+        if tall and p <= MOST and (found := by_cholesky(rows)):
+            return found
+        if n * p > DENSE:
             return by_lsqr(rows, self.tol)
-        if sparse:
-            rows = self._rows(X.toarray(), Y, sample_weight)
+        rows = self._rows(rows.X.toarray(), rows.y, rows.s)
+        return self._solve_checked(rows, wide=not tall)
+
+    def _solve_checked(self, rows, wide):
+        """The same once the normal equations of a tall X are ruled out."""
         for name, values in (("X", rows.X), ("y", rows.y)):
             assert_all_finite(values, estimator_name=type(self).__name__, input_name=name)
         if rows.s is not None and not rows.s.all():
@@ -287,12 +299,10 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
             return self._drive(rows, *self._non_negative(rows))
         if self.solver in ("gd", "sgd"):
             return self._drive(rows, *self._descent(rows))
-        if self.solver == "svd":
-            return by_svd(rows)
-        if gram and wide:
+        if wide:
             in_place = not self.copy_X and rows.X.dtype == np.float64 and rows.X.flags.writeable
             return by_wide(rows, in_place)
-        return by_qr(rows)
+        return by_svd(rows) if self.solver == "svd" else by_qr(rows)
 
     def _descent(self, rows):
         """Name, problem, solver and its limits for "gd" and "sgd"."""
