@@ -289,4 +289,6 @@ def sentence(report: Report) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(sentence(warmup()) + "\n")
+    outcome = warmup()
+    sys.stdout.write(sentence(outcome) + "\n")
+    sys.exit("\n".join(outcome.failures) or None)
