@@ -59,9 +59,14 @@ def visit(browser, site):
     """visit("index.html", width=390, scheme="dark") opens a page and waits until it is drawn."""
     contexts = []
 
-    def open_page(name, *, width=1280, height=900, scheme="light", motion="no-preference"):
+    def open_page(
+        name, *, width=1280, height=900, scheme="light", motion="no-preference", touch=False
+    ):
         context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion=motion
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion=motion,
+            has_touch=touch,
         )
         contexts.append(context)
         visit = Visit(context.new_page())

@@ -43,10 +43,9 @@ def check_frame(player, frame):
         assert f"line-{frame['line']}" in row.get_attribute("class").split()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", PAGES)
-def test_plays_to_the_recorded_end(visit, name, width):
-    opened = visit(name, width=width)
+def test_plays_to_the_recorded_end(visit, name):
+    opened = visit(name)
     players = opened.page.locator(".player")
     assert players.count() > 0
     for player in players.all():
@@ -72,6 +71,16 @@ def test_plays_to_the_recorded_end(visit, name, width):
             player.locator("input.scrub").fill(str(len(run) // 2))
             check_frame(player, run[len(run) // 2])
     assert opened.faults == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_plays_under_a_thumb(visit, name):
+    page = visit(name, width=390, touch=True).page
+    for player in page.locator(".player").all():
+        run = player.evaluate(RECORDING)["runs"][0]
+        player.locator("input.scrub").fill("0")
+        player.locator("button.next").tap()
+        check_frame(player, run[min(1, len(run) - 1)])
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
