@@ -74,6 +74,11 @@ def run(
     return results
 
 
+def one_blas_thread() -> _OneBlasThread:
+    """A context for loops over products too small for threads of BLAS, which would slow them."""
+    return _one_blas_thread
+
+
 def _most() -> int:
     """Cores that this process may use, or fewer by OMP_NUM_THREADS."""
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]

@@ -45,7 +45,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
 
 from ._refine import refine
 
@@ -105,9 +105,10 @@ class Rows(NamedTuple):
             blocks = (slice(i, min(i + size, rows.stop)) for i in cuts)
             return work((b, self.block(b, buffer)) for b in blocks)
 
-        # A wide block keeps BLAS's own threads busy, and M once per thread would be large.
-        parts = n_threads(self.n_jobs) if k <= 512 else 1
-        return run(part, split(n, parts, size), n_jobs=self.n_jobs)
+        if k > 512:  # keeps BLAS's own threads busy, and M once per thread would be large
+            return [part(slice(0, n))]
+        with one_blas_thread():
+            return run(part, split(n, n_threads(self.n_jobs), size), n_jobs=self.n_jobs)
 
     def gram(self):
         """M of (4): ZᵀZ summed over the blocks."""

@@ -20,6 +20,8 @@ from scipy.linalg import solve_triangular
 
 from mlreplica.core.jit import kernel
 
+EPS = float(np.finfo(float).eps)
+TILE = 32
 EXACT = frozenset()  # no flag that lets the compiler reorder: the rounding errors are the point
 
 
@@ -46,28 +48,36 @@ def two_product(a, b):
 @kernel(fastmath=EXACT)
 def residuals(X, y, s, x0, y0, v0, w, t, t_lo, f, hi, lo):
     """(1) for a block of rows: f in place; Aᵀt is added to hi + lo, the intercept's entry first."""
-    for i in range(len(y)):
-        f[i] = 0.0
-        if s[i] == 0.0:
-            continue
-        r, r_lo = two_sum(y[i], -y0)
-        r, e = two_sum(r, -v0)
-        r_lo += e
+    n, p = X.shape
+    f_lo = np.zeros(n)
+    for i in range(n):
+        f[i], f_lo[i] = two_sum(y[i], -y0)
+        f[i], e = two_sum(f[i], -v0)
+        f_lo[i] += e
         hi[0], e = two_sum(hi[0], t[i])
         lo[0] += e + t_lo[i]
-        for j in range(len(w)):
+        for j in range(p):  # sums in p lanes
             x, x_lo = two_sum(X[i, j], -x0[j])
-            m, m_lo = two_product(x, w[j])
-            r, e = two_sum(r, -m)
-            r_lo += e - (m_lo + x_lo * w[j])
             m, m_lo = two_product(x, t[i])
             hi[j + 1], e = two_sum(hi[j + 1], m)
             lo[j + 1] += e + (m_lo + x_lo * t[i] + x * t_lo[i])
+    for start in range(0, n, TILE):  # a tile of rows stays in cache, its rows are the lanes
+        stop = min(start + TILE, n)
+        for j in range(p):
+            for i in range(start, stop):
+                x, x_lo = two_sum(X[i, j], -x0[j])
+                m, m_lo = two_product(x, w[j])
+                f[i], e = two_sum(f[i], -m)
+                f_lo[i] += e - (m_lo + x_lo * w[j])
+    for i in range(n):
+        if s[i] == 0.0:
+            f[i] = 0.0
+            continue
         u = t[i] / s[i]  # t / s = u + u_lo
         m, m_lo = two_product(u, s[i])
         u_lo = (((t[i] - m) - m_lo) + t_lo[i]) / s[i]
-        r, e = two_sum(r, -u)
-        f[i] = r + (r_lo + (e - u_lo))
+        r, e = two_sum(f[i], -u)
+        f[i] = r + (f_lo[i] + (e - u_lo))
 
 
 def refine(rows, R, d, v, steps=10):
@@ -109,3 +119,5 @@ def refine(rows, R, d, v, steps=10):
             rows.map(update)
             v[:, c] += d * step
             sizes.append(size)
+            if size <= EPS:
+                break
