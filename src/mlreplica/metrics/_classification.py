@@ -171,14 +171,19 @@ def confusion_matrix(y_true, y_pred, *, labels=None, sample_weight=None, normali
         with np.errstate(all="ignore"):
             C = np.nan_to_num(C / C.sum(axis={"true": 1, "pred": 0, "all": None}[normalize],
                                         keepdims=True))  # fmt: skip
-    if C.shape == (1, 1):
+    warn_if_single(len(C))
+    return C
+
+
+def warn_if_single(k):
+    """One class in all: the matrix is a mere number."""
+    if k == 1:
         warnings.warn(
             "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have "
             "the correct shape, use the 'labels' parameter to pass all known labels.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return C
 
 
 def counts_of(y_true, y_pred, labels, w, average, pos_label, choose=True):
@@ -402,7 +407,9 @@ def balanced_accuracy_score(y_true, y_pred, *, sample_weight=None, adjusted=Fals
     >>> balanced_accuracy_score([0, 1, 0, 0, 1, 0], [0, 1, 0, 0, 0, 1])
     0.625
     """
-    tp, _, true, _ = Confusion.of(y_true, y_pred, sample_weight).counts()
+    confusion = Confusion.of(y_true, y_pred, sample_weight)
+    warn_if_single(len(confusion.labels))
+    tp, _, true, _ = confusion.counts()
     seen = true != 0
     if not seen.all():
         warnings.warn("y_pred contains classes not in y_true", stacklevel=3)
@@ -432,8 +439,9 @@ def matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
     >>> round(matthews_corrcoef([1, 1, 1, 0], [1, 0, 1, 1]), 4)
     -0.3333
     """
-    counts = Confusion.of(y_true, y_pred, sample_weight).counts()
-    tp, pred, true = (x.astype(np.float64) for x in counts[:3])
+    confusion = Confusion.of(y_true, y_pred, sample_weight)
+    warn_if_single(len(confusion.labels))
+    tp, pred, true = (x.astype(np.float64) for x in confusion.counts()[:3])
     n = pred.sum()
     spread = (n**2 - pred @ pred) * (n**2 - true @ true)
     return 0.0 if spread == 0 else float((tp.sum() * n - true @ pred) / np.sqrt(spread))
@@ -487,6 +495,7 @@ def cohen_kappa_score(
                 "`cohen_kappa_score` is otherwise agnostic to the order of `y1` and `y2`)."
             )
         C = confusion.at(labels)
+    warn_if_single(len(C))
     C = C.astype(np.float64)
     total, k = C.sum(), np.arange(len(C))
     distance = np.abs(k[:, None] - k)

@@ -288,7 +288,7 @@ def homogeneity_score(labels_true, labels_pred):
     Examples
     --------
     >>> from mlreplica.metrics import homogeneity_score
-    >>> homogeneity_score([0, 0, 1, 1], [0, 1, 2, 3])
+    >>> round(homogeneity_score([0, 0, 1, 1], [0, 1, 2, 3]), 4)
     1.0
     """
     return v_measure(labels_true, labels_pred)[0]
@@ -303,7 +303,7 @@ def completeness_score(labels_true, labels_pred):
     Examples
     --------
     >>> from mlreplica.metrics import completeness_score
-    >>> completeness_score([0, 0, 1, 1], [0, 1, 2, 3])
+    >>> round(completeness_score([0, 0, 1, 1], [0, 1, 2, 3]), 4)
     0.5
     """
     return v_measure(labels_true, labels_pred)[1]

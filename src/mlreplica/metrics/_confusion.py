@@ -67,9 +67,10 @@ def dense_table(t, p, low, cols, size, w):
         cell = (t - low) * cols + (p - low)
         count = np.bincount(cell, minlength=size)
         return count, None if w is None else sums(cell, w, size)
+    t, p = np.ascontiguousarray(t), np.ascontiguousarray(p)
     if w is None:
         return sum(in_parts(lambda s: count_pairs(t[s], p[s], low, cols, size), len(t))), None
-    w = w.astype(np.float64, copy=False)
+    w = np.ascontiguousarray(w, np.float64)
     tables = in_parts(lambda s: weigh_pairs(t[s], p[s], low, cols, w[s], size), len(t))
     return sum(count for count, _ in tables), sum(weight for _, weight in tables)
 
@@ -101,10 +102,10 @@ def intern(words, table, first, code):
     n, width = words.shape
     mask, k = len(table) - 1, 0
     for s in range(n):
-        h = np.uint64(14695981039346656037)
+        h = 0
         for c in range(width):
-            h = (h ^ np.uint64(words[s, c])) * np.uint64(1099511628211)
-        slot = np.int64(h >> np.uint64(40)) & mask
+            h = ((h ^ np.int64(words[s, c])) * 1_000_003) & 0xFF_FFFF_FFFF  # 40 bits: no overflow
+        slot = (h >> 24) & mask
         while table[slot] >= 0:
             at, c = first[table[slot]], 0
             while c < width and words[s, c] == words[at, c]:

@@ -91,7 +91,7 @@ def margins(f, t, out):
 def are_probabilities(P):
     """All in [0, 1], and rows that sum to one."""
     if P.ndim == 2 and len(P) >= LARGE:
-        return rows_are_probabilities(P)
+        return rows_are_probabilities(np.ascontiguousarray(P))
     if not (P.min() >= 0 and P.max() <= 1):  # false for NaN as well
         return False
     return P.ndim == 1 or bool(np.all(np.abs(P @ np.ones(P.shape[1]) - 1) <= 1e-8))
@@ -210,7 +210,7 @@ def brier_score_loss(
                 errors = ((y_proba - (t[:, None] == np.arange(classes))) ** 2).sum(axis=1)
             else:
                 errors = np.empty(len(t))
-                brier_rows(y_proba, t, errors)
+                brier_rows(np.ascontiguousarray(y_proba), t, errors)
     if errors is None:
         P = check_array(y_proba, ensure_2d=False, dtype=FLOATS)
         if P.ndim == 1 or P.shape[1] == 1:
@@ -256,7 +256,7 @@ def hinge_loss(y_true, pred_decision, *, labels=None, sample_weight=None):
                 others = np.where(t[:, None] == np.arange(f.shape[1]), -np.inf, f)
                 np.subtract(f[np.arange(len(t)), t], others.max(axis=1), out=margin)
             else:
-                margins(f, t, margin)
+                margins(np.ascontiguousarray(f), t, margin)
         else:
             margin = None
         if margin is not None and np.isfinite(margin.sum()):

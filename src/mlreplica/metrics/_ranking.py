@@ -1,21 +1,23 @@
 r"""Curves and areas of a score: one sort, one walk
 
+(Equations (1) to (4) are those of the confusion matrix, in `_confusion.py`.)
+
 A score s calls positive what lies at or above a threshold. Let the threshold fall: each sample it
 passes adds its weight to the true or to the false positives,
 
-    tp(θ) = Σ_{y=1, s≥θ} w,      fp(θ) = Σ_{y=0, s≥θ} w                        (1)
+    tp(θ) = Σ_{y=1, s≥θ} w,      fp(θ) = Σ_{y=0, s≥θ} w                        (5)
 
 so one sort and one walk give the confusion matrix at every threshold, hence both curves:
 
-    ROC: (fp/N, tp/P),           precision–recall: (tp/P, tp/(tp + fp))        (2)
+    ROC: (fp/N, tp/P),           precision–recall: (tp/P, tp/(tp + fp))        (6)
 
 with P, N the totals. The area under the ROC curve, by trapezoids over the distinct thresholds, is
 
-    AUC = (1/PN) Σ_θ Δfp (tp + tp_before)/2 = P(s⁺ > s⁻) + ½ P(s⁺ = s⁻)        (3)
+    AUC = (1/PN) Σ_θ Δfp (tp + tp_before)/2 = P(s⁺ > s⁻) + ½ P(s⁺ = s⁻)        (7)
 
-and average precision is AP = Σ_θ Δrecall · precision.                         (4)
+and average precision is AP = Σ_θ Δrecall · precision.                         (8)
 
-Without weights nothing but the two sorted lists of scores enters (1), so the classes are sorted
+Without weights nothing but the two sorted lists of scores enters (5), so the classes are sorted
 apart, without any payload and on two threads, and merged in the walk.
 
 Hanley & McNeil (1982), The meaning and use of the area under a ROC curve, Radiology 143.
@@ -58,14 +60,15 @@ def part(y, s, positive, negative):
     a = b = 0
     for i in range(len(s)):
         positive[a] = negative[b] = s[i]
-        a += y[i]
-        b += 1 - y[i]
+        up = np.int64(y[i])
+        a += up
+        b += 1 - up
     return a
 
 
 @kernel
 def walk(positive, negative, corners, fps, tps, thresholds):
-    """Equation (1) at each distinct score, from above, of two ascending lists.
+    """Equation (5) at each distinct score, from above, of two ascending lists.
 
     With `corners`, a point in line with its neighbours (equal steps before and after) is dropped.
     Returns the number of points.
@@ -92,7 +95,7 @@ def walk(positive, negative, corners, fps, tps, thresholds):
 
 @kernel
 def twice_area(positive, negative):
-    """2·P·N·AUC, exactly: equation (3) in whole numbers, of two ascending lists."""
+    """2·P·N·AUC, exactly: equation (7) in whole numbers, of two ascending lists."""
     a, b, area = 0, 0, 0
     while a < len(positive):
         score, a_old = positive[a], a
@@ -154,14 +157,15 @@ def classes_apart(y, s):
     if len(s) < LARGE:
         return np.sort(s[y]), np.sort(s[~y])
     positive, negative = np.empty((2, len(s) + 1))
-    P = part(y.view(np.uint8), s.astype(np.float64, copy=False), positive, negative)
+    y, s = np.ascontiguousarray(y), np.ascontiguousarray(s, np.float64)
+    P = part(y.view(np.uint8), s, positive, negative)
     lists = positive[:P], negative[: len(s) - P]
     run(np.ndarray.sort, lists)
     return lists
 
 
 def sweep(y, s, w=None, corners=False):
-    """(fps, tps, thresholds): equation (1) at each distinct score, from above."""
+    """(fps, tps, thresholds): equation (5) at each distinct score, from above."""
     n = len(s)
     if w is None and n >= LARGE:
         points = np.empty((3, n))
@@ -172,7 +176,7 @@ def sweep(y, s, w=None, corners=False):
         y, s, w = y[w != 0], s[w != 0], w[w != 0]
     order = descending(s)
     s, y = s[order], y[order]
-    last = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
+    last = np.append(np.flatnonzero(np.diff(s)), len(s) - 1)
     if w is None:
         tps = np.cumsum(y, dtype=np.float64)[last]
         fps = 1.0 + last - tps
@@ -246,7 +250,7 @@ def auc(x, y):
         x, y = column_or_1d(x), column_or_1d(y)
     if len(x) < 2:
         raise ValueError(
-            f"At least 2 points are needed to compute area under curve, but x.shape = {x.shape}"
+            f"At least 2 points are needed to compute area under curve, but x.shape = {len(x)}"
         )
     dx = np.diff(x)
     falls = dx < 0
@@ -304,7 +308,7 @@ def roc_curve(y_true, y_score, *, pos_label=None, sample_weight=None, drop_inter
 
 
 def precision_recall(y, s, w=None, drop_intermediate=False):
-    """(precision, recall, thresholds) from above, without the end point: equation (2)."""
+    """(precision, recall, thresholds) from above, without the end point: equation (6)."""
     fps, tps, thresholds = sweep(y, s, w)
     if drop_intermediate and len(fps) > 2:
         keep = np.ones(len(fps), bool)
@@ -364,7 +368,7 @@ def precision_recall_curve(
 
 
 def average_precision(y, s, w=None):
-    """Equation (4)."""
+    """Equation (8)."""
     precision, recall, _ = precision_recall(y, s, w)
     return max(0.0, float(recall[0] * precision[0] + np.sum(np.diff(recall) * precision[1:])))
 
@@ -433,7 +437,7 @@ def average_precision_score(y_true, y_score, *, average="macro", pos_label=1, sa
 
 
 def area(y, s, sample_weight=None, max_fpr=None):
-    """Equation (3) of a boolean y; McClish's rescaled partial area up to max_fpr."""
+    """Equation (7) of a boolean y; McClish's rescaled partial area up to max_fpr."""
     P = np.count_nonzero(y)
     if P == 0 or len(y) == P:
         warnings.warn(

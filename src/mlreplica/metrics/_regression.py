@@ -100,18 +100,27 @@ def spreads(y, f, w):
         stop = min(start + BLOCK, len(y))
         y_0, e_0 = y[start], y[start] - f[start]
         n = a = b = c = d = 0.0  # about the block's first value, then about its mean
-        for i in range(start, stop):
-            w_i = w[i] if len(w) else 1.0
-            n += w_i
-            a += w_i * (y[i] - y_0)
-            b += w_i * (y[i] - f[i] - e_0)
+        if len(w) == 0:
+            n = float(stop - start)
+            for i in range(start, stop):
+                a += y[i] - y_0
+                b += y[i] - f[i] - e_0
+        else:
+            for i in range(start, stop):
+                n += w[i]
+                a += w[i] * (y[i] - y_0)
+                b += w[i] * (y[i] - f[i] - e_0)
         if n == 0.0:
             continue
         mean_y, mean_e = y_0 + a / n, e_0 + b / n
-        for i in range(start, stop):
-            w_i = w[i] if len(w) else 1.0
-            c += w_i * (y[i] - mean_y) ** 2
-            d += w_i * (y[i] - f[i] - mean_e) ** 2
+        if len(w) == 0:
+            for i in range(start, stop):
+                c += (y[i] - mean_y) ** 2
+                d += (y[i] - f[i] - mean_e) ** 2
+        else:
+            for i in range(start, stop):
+                c += w[i] * (y[i] - mean_y) ** 2
+                d += w[i] * (y[i] - f[i] - mean_e) ** 2
         step_y, step_e, share = mean_y - m_y, mean_e - m_e, n / (W + n)
         m_y += step_y * share
         m_e += step_e * share
@@ -151,8 +160,9 @@ def gather(y, f, low, high, out):
 
 def on_parts(kernel, y, f, w):
     """The kernel's tuples, one for each thread's part of the samples, as rows."""
-    none = np.empty(0)
-    tuples = in_parts(lambda s: kernel(y[s], f[s], none if w is None else w[s]), len(y))
+    y, f = np.ascontiguousarray(y), np.ascontiguousarray(f)
+    w = np.empty(0) if w is None else np.ascontiguousarray(w)
+    tuples = in_parts(lambda s: kernel(y[s], f[s], w[s]), len(y))
     return np.array(tuples)
 
 
@@ -197,7 +207,7 @@ def combine(scores, multioutput):
 def square(y, f):
     """e²"""
     e = y - f
-    return e * e
+    return np.square(e, out=e)
 
 
 def absolute(y, f):
@@ -310,6 +320,7 @@ def median_of(y, f):
     if n < LARGE:
         e = absolute(y, f)
         return middle(e, *ends) if np.isfinite(e.sum()) else None
+    y, f = np.ascontiguousarray(y), np.ascontiguousarray(f)
     count = sum(in_parts(lambda s: histogram(y[s], f[s]), n))
     if count[INFINITE:].any():
         return None
@@ -453,7 +464,7 @@ def r2_score(
     if plain(y_true, y_pred, w, multioutput) and len(y_true) > 1:
         with np.errstate(over="ignore", invalid="ignore"):
             _, S_y, m_e, S_e, n = moments(y_true, y_pred, w)
-            error = S_e + n * m_e**2  # Σ e², by the shift of the mean
+            error = S_e + n * m_e * m_e  # Σ e², by the shift of the mean
         if np.isfinite(error + S_y) and S_y > 0 and error > 0:
             return float(1 - error / S_y)
     _, y, f, w, multioutput = reference._check_reg_targets_with_floating_dtype(
