@@ -312,6 +312,7 @@ def test_warns_with_advice_and_float32_stays():
     assert model.coef_.dtype == model.intercept_.dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # said by kernels that run as plain Python
 def test_overflow_is_an_error():
     X = np.array([[1e308], [-1e308], [1e308], [1e308]])
     with pytest.raises(ValueError, match="overflow"):

@@ -36,7 +36,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import safe_sparse_dot
@@ -727,6 +726,8 @@ class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
 
     def _held_out(self, y, c):
         """Mask of a stratified fraction of the rows, for early stopping."""
+        from sklearn.model_selection import StratifiedShuffleSplit
+
         split = StratifiedShuffleSplit(
             test_size=self.validation_fraction, random_state=self.random_state
         )

@@ -283,7 +283,7 @@ def summarize(
     >>> x, y = np.arange(5.0), np.array([1.0, 3.0, 4.0, 8.0, 9.0])
     >>> s = summarize(x[:, None], y, [2.1], 0.8)
     >>> s.standard_errors.round(4), s.t.round(2), round(s.r2, 4)
-    (array([0.6633, 0.2708]), array([1.21, 7.75]), 0.9525)
+    (array([0.6164, 0.2517]), array([1.3 , 8.34]), 0.9587)
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}.")
