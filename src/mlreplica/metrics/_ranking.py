@@ -142,14 +142,29 @@ def radix_order(bits, order, key, order_too, key_too):
     return moves
 
 
-def descending(s):
-    """Indices that sort s from above."""
-    n = len(s)
-    if n < LARGE:
-        return np.argsort(s)[::-1]
-    order, key = np.empty((2, n), np.int64), np.empty((2, n), np.uint64)
-    bits = np.ascontiguousarray(s, np.float64).view(np.int64)
-    return order[radix_order(bits, order[0], key[0], order[1], key[1]) % 2]
+@kernel
+def walk_in_order(order, y, s, w, fps, tps, thresholds):
+    """Equation (5) with weights at each distinct score, in the order given."""
+    fp, tp, m = 0.0, 0.0, 0
+    for i in range(len(order)):
+        j = order[i]
+        if y[j]:
+            tp += w[j]
+        else:
+            fp += w[j]
+        if i + 1 == len(order) or s[order[i + 1]] != s[j]:
+            fps[m], tps[m], thresholds[m] = fp, tp, s[j]
+            m += 1
+    return m
+
+
+def weighted_sweep(y, s, w):
+    """(fps, tps, thresholds) of many weighted samples: a radix sort and a walk."""
+    n, y = len(s), np.ascontiguousarray(y)
+    s, w = np.ascontiguousarray(s, np.float64), np.ascontiguousarray(w, np.float64)
+    order, key, points = np.empty((2, n), np.int64), np.empty((2, n), np.uint64), np.empty((3, n))
+    moves = radix_order(s.view(np.int64), order[0], key[0], order[1], key[1])
+    return points[:, : walk_in_order(order[moves % 2], y, s, w, *points)]
 
 
 def classes_apart(y, s):
@@ -174,18 +189,22 @@ def sweep(y, s, w=None, corners=False):
         return fps, tps, thresholds.astype(s.dtype, copy=False)
     if w is not None and not w.all():  # weight 0 is absence
         y, s, w = y[w != 0], s[w != 0], w[w != 0]
-    order = descending(s)
-    s, y = s[order], y[order]
-    last = np.append(np.flatnonzero(np.diff(s)), len(s) - 1)
-    if w is None:
-        tps = np.cumsum(y, dtype=np.float64)[last]
-        fps = 1.0 + last - tps
+    if len(s) >= LARGE:
+        fps, tps, thresholds = weighted_sweep(y, s, w)
+        thresholds = thresholds.astype(s.dtype, copy=False)
     else:
-        w = w[order]
-        tps, fps = (np.cumsum(w * side, dtype=np.float64)[last] for side in (y, ~y))
-    thresholds = s[last]
-    if corners and len(last) > 2:
-        keep = np.ones(len(last), bool)
+        order = np.argsort(s)[::-1]
+        s, y = s[order], y[order]
+        last = np.append(np.flatnonzero(np.diff(s)), len(s) - 1)
+        if w is None:
+            tps = np.cumsum(y, dtype=np.float64)[last]
+            fps = 1.0 + last - tps
+        else:
+            w = w[order]
+            tps, fps = (np.cumsum(w * side, dtype=np.float64)[last] for side in (y, ~y))
+        thresholds = s[last]
+    if corners and len(fps) > 2:
+        keep = np.ones(len(fps), bool)
         keep[1:-1] = (np.diff(fps, 2) != 0) | (np.diff(tps, 2) != 0)
         return fps[keep], tps[keep], thresholds[keep]
     return fps, tps, thresholds
