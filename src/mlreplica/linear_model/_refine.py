@@ -9,10 +9,10 @@ and with √s A = Q R the correction (dt, dv) that makes them vanish is
 
     h = R⁻ᵀ g,   e = Qᵀ√s f − h,   dv = R⁻¹ e,   dt = √s (√s f − Q e).                       (2)
 
-Rounding in (2) makes it gain only a factor 1/(κ ε) a step, so (2) can be done in plain arithmetic
-and again. (1) decides what it converges to, so (1) is summed in pairs hi + lo of numbers: a sum and
-a product of two numbers are such pairs exactly, by (3) of Knuth and (4) of Dekker. Q is never
-stored: its blocks are A R⁻¹, orthogonal up to κ ε, which is enough.
+(2) may be done in plain arithmetic and with Q = √s A R⁻¹, never stored: what it gets wrong, the
+next step corrects. (1) decides where that ends, so (1) is summed in pairs hi + lo: a sum and a
+product of two numbers are such pairs exactly, by (3) of Knuth and (4) of Dekker. The error that
+remains is ε + (κ ε)², in place of κ² ε.
 """
 
 import numpy as np
@@ -82,42 +82,41 @@ def residuals(X, y, s, x0, y0, v0, w, t, t_lo, f, hi, lo):
 
 def refine(rows, R, d, v, steps=10):
     """Correct v (k, q) in place by (2) until its last digits; √s·A·D = Q R, D = diag(d)."""
-    k = len(d)
+    k, p = len(d), rows.X.shape[1]
+    T = d[:, None] * solve_triangular(R, np.eye(k))  # √s·A T = Q
     one = np.ones(len(rows.X))
     s, root = (one, one) if rows.s is None else (rows.s, rows.root)
 
-    def q_of(Z):
-        return solve_triangular(R, (Z[:, :k] * d).T, trans="T", check_finite=False).T
-
     def residual(blocks):
-        hi, lo, Qf = np.zeros(p + 1), np.zeros(p + 1), np.zeros(k)
+        hi, lo, Af = np.zeros(p + 1), np.zeros(p + 1), np.zeros(k)
         for b, Z in blocks:
             X, y = (np.ascontiguousarray(x[b], dtype=float) for x in (rows.X, rows.y[:, c]))
             residuals(X, y, s[b], rows.x0, rows.y0[c], v0, w, t[b], t_lo[b], f[b], hi, lo)
-            Qf += (root[b] * f[b]) @ q_of(Z)
-        return Qf, (hi + lo)[-k:]
+            Af += (root[b] * f[b]) @ Z[:, :k]
+        return Af, (hi + lo)[-k:]
 
     def update(blocks):
         for b, Z in blocks:
-            dt = root[b] * (root[b] * f[b] - q_of(Z) @ e)
-            old = t[b].copy()
+            dt, old = root[b] * (root[b] * f[b] - Z[:, :k] @ (T @ e)), t[b].copy()
             t[b] += dt
             t_lo[b] += dt - (t[b] - old)
 
-    p = rows.X.shape[1]
     for c in range(v.shape[1]):
         t, t_lo, f = np.zeros((3, len(one)))
-        sizes = [1.0, 1.0]  # of the steps so far, relative to v; the first one only sets t
-        while len(sizes) <= steps:
+        sizes = [1.0]  # of the steps relative to v
+        for step in range(steps):
             w, v0 = np.ascontiguousarray(v[-p:, c]), v[0, c] if rows.intercept else 0.0
-            Qf, At = (sum(part) for part in zip(*rows.map(residual), strict=True))
-            e = Qf + solve_triangular(R, d * At, trans="T")
-            step = solve_triangular(R, e)
-            size = np.abs(step).max() / max(np.abs(v[:, c] / d).max(), 1e-300)
-            if not (size < sizes[-1] / 2 or len(sizes) == 3):
+            Af, At = (sum(part) for part in zip(*rows.map(residual), strict=True))
+            e = Af @ T + solve_triangular(R, d * At, trans="T")
+            if step == 0:
+                e[:] = 0.0  # v stays, t becomes its residual
+            dv = T @ e
+            size = np.abs(dv / d).max() / max(np.abs(v[:, c] / d).max(), 1e-300)
+            if not size < sizes[-1] / 2:
                 break  # at the level of rounding, or κ ε ≥ 1: no step can improve v
             rows.map(update)
-            v[:, c] += d * step
-            sizes.append(size)
-            if size <= EPS:
-                break
+            v[:, c] += dv
+            if step:
+                sizes.append(size)
+                if size <= EPS:
+                    break
