@@ -312,7 +312,7 @@
       const node = make("table", { class: "matrix" }, make("tbody", {}, ...(head ? [head] : []), ...body));
       const draw = (frame) => frame[pane.field].forEach((row, i) => row.forEach((value, j) => {
         cells[i][j].textContent = text(value);
-        cells[i][j].style.setProperty("--share", `${Math.round((60 * Math.abs(value ?? 0)) / most)}%`);
+        cells[i][j].style.setProperty("--share", `${Math.round((42 * Math.abs(value ?? 0)) / most)}%`);
       }));
       return { node, draw };
     },

@@ -102,17 +102,6 @@ class LabelledEquations(MathDomain):
             )
 
 
-def own_address(app, doctree):
-    """Let an equation carry its address itself, not an empty target before it."""
-    for node in doctree.findall(nodes.math_block):
-        if label := node.get("label"):
-            node["ids"] = [nodes.make_id(f"equation-{label}")]
-            place = node.parent.index(node) - 1
-            before = node.parent[place] if place >= 0 else None
-            if isinstance(before, nodes.target) and before["ids"] == node["ids"]:
-                node.parent.remove(before)
-
-
 def stop(app, exception):
     """End the Node process of this build."""
     if server.cache_info().currsize:
@@ -125,6 +114,5 @@ def setup(app):
     app.add_config_value("book_macros", {}, "html")
     app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
     app.add_domain(LabelledEquations, override=True)
-    app.connect("doctree-read", own_address)
     app.connect("build-finished", stop)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
