@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from mlreplica import metrics
 
@@ -66,6 +67,15 @@ def test_bad_weights(name, weight):
 def test_bad_options(options):
     for name in ("f1_score", "precision_score", "jaccard_score"):
         assert_same(name, A, B, **options)
+
+
+def test_sparse_labels_have_a_number_and_weights_of_classes_a_length():
+    y = sp.coo_array(np.eye(4, dtype=int))
+    assert_same("zero_one_loss", y, sp.coo_array(np.eye(4, dtype=int)[::-1]), normalize=False)
+    for average in ("macro", "weighted"):
+        for w in (np.ones(8), np.ones(3)):
+            assert_same("roc_auc_score", np.arange(4), np.eye(4), multi_class="ovr",
+                        average=average, sample_weight=w)  # fmt: skip
 
 
 def test_bad_scores():

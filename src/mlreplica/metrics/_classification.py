@@ -10,6 +10,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import _classification as reference
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.sparsefuncs import count_nonzero
+from sklearn.utils.validation import _num_samples
 
 from ._confusion import (
     Confusion,
@@ -90,8 +91,7 @@ def zero_one_loss(y_true, y_pred, *, normalize=True, sample_weight=None):
     score = accuracy_score(y_true, y_pred, normalize=normalize, sample_weight=sample_weight)
     if normalize:
         return 1 - score
-    n = len(y_true) if hasattr(y_true, "__len__") else y_true.shape[0]
-    return (n if sample_weight is None else np.sum(sample_weight)) - score
+    return (_num_samples(y_true) if sample_weight is None else np.sum(sample_weight)) - score
 
 
 @checked(PAIR)

@@ -577,6 +577,7 @@ def roc_auc_score(
                 y_true, y_score, average=average, sample_weight=w, max_fpr=max_fpr,
                 multi_class=multi_class, labels=labels,
             )  # fmt: skip
+        check_consistent_length(y_true, y_score, w)
         code = np.searchsorted(classes, y_true.ravel())
         if multi_class == "ovo":
             return one_vs_one(code, y_score, average)
