@@ -21,7 +21,7 @@ def blas_threads():
 def four_cores(monkeypatch):
     """Pretend to have four cores, so that the tests mean the same on every machine."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(parallel, "cpu_count", lambda: 4)
+    monkeypatch.setattr(parallel, "_cores", lambda: 4)
     parallel._pool.cache_clear()
     yield
     parallel._pool.cache_clear()

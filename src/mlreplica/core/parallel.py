@@ -82,7 +82,12 @@ def one_blas_thread() -> _OneBlasThread:
 def _most() -> int:
     """Cores that this process may use, or fewer by OMP_NUM_THREADS."""
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return min(cpu_count(), int(asked)) if asked.isdigit() and int(asked) > 0 else int(cpu_count())
+    return min(_cores(), int(asked)) if asked.isdigit() and int(asked) > 0 else _cores()
+
+
+@functools.cache
+def _cores() -> int:
+    return int(cpu_count())  # affinity and container limits, read from files: 0.1 ms
 
 
 def _in_worker() -> bool:
