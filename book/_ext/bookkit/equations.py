@@ -70,10 +70,9 @@ def visit_math_block(translator, node):
     """Display formula with its number and, where code cites the number, the way there."""
     html = html_of(translator, node, node.astext(), True)
     number, ids = node.get("number"), node.get("ids", [])
-    open_tag = (
-        f'<div class="math equation" id="{ids[0]}">' if ids else '<div class="math equation">'
-    )
-    body = [open_tag, f'<div class="formula">{html}</div>']
+    wrapped = node.parent.get("ids") == ids  # furo's wrapper has taken the address
+    address = f' id="{ids[0]}"' if ids and not wrapped else ""
+    body = [f'<div class="math equation"{address}><div class="formula">{html}</div>']
     if number:
         label = f"Link to equation {number}"
         body.append(f'<a class="eqno" href="#{ids[0]}" aria-label="{label}">({number})</a>')
