@@ -13,7 +13,7 @@ from typing import Any
 
 from llvmlite import binding
 from numba.core import caching
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -141,23 +141,24 @@ def by_normal_equations(X, y, intercept):
     least ceremony, never warn, and use the upper triangle of a symmetric matrix only.
     """
     n, p = X.shape
-    Z = np.concatenate((X, y), axis=1, dtype=float)
-    mean = blas.dgemv(1.0 / n, Z.T, ONES[:n])
+    Z = np.empty((n, p + y.shape[1]), order="F")  # long columns: half the cost of short rows
+    Z[:, :p], Z[:, p:] = X, y
+    mean = blas.dgemv(1.0 / n, Z, ONES[:n], trans=1)
     if not math.isfinite(sum(mean.tolist())):  # an entry is NaN or infinite, or they overflow
         return None
     if intercept:
         Z -= mean
-    M = blas.dsyrk(1.0, Z.T)  # ZᵀZ
+    M = blas.dsyrk(1.0, Z, trans=1)  # ZᵀZ
     lengths_sq = M.diagonal().tolist()
     if not math.isfinite(sum(lengths_sq)):
         return None
-    values = lapack.dsyevd(M[:p, :p], compute_v=0)[0]  # squares of the singular values
+    values = lapack.dsyev(M[:p, :p], compute_v=0)[0]  # squares of the singular values
     least, most = float(values[0]), float(values[-1])
     if not least > max(EPS * most, 1e-280):
         return None
     w = lapack.dposv(M[:p, :p], M[:p, p:])[1]
-    for w_j, c_sq in zip(w.T, lengths_sq[p:], strict=True):
-        size = math.sqrt(most * float(w_j.dot(w_j)))
+    for w_k, c_sq in zip(w.T.tolist(), lengths_sq[p:], strict=True):
+        size = math.sqrt(most) * math.hypot(*w_k)
         if not EPS * most * (size + math.sqrt(c_sq)) <= GOOD * least * size:
             return None
     b = mean[p:] - mean[:p].dot(w) if intercept else np.zeros(y.shape[1])
