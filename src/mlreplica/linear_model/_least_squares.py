@@ -143,20 +143,19 @@ def by_normal_equations(X, y, intercept):
     n, p = X.shape
     Z = np.empty((n, p + y.shape[1]), order="F")  # long columns: half the cost of short rows
     Z[:, :p], Z[:, p:] = X, y
-    mean = blas.dgemv(1.0 / n, Z, ONES[:n], trans=1)
-    if not math.isfinite(sum(mean.tolist())):  # an entry is NaN or infinite, or they overflow
-        return None
+    one = ONES[:n]
+    mean = blas.dgemv(1.0 / n, Z, one, trans=1)
     if intercept:
-        Z -= mean
+        Z = blas.dger(-1.0, one, mean, a=Z, overwrite_a=1)  # Z − 1·meanᵀ
     M = blas.dsyrk(1.0, Z, trans=1)  # ZᵀZ
-    lengths_sq = M.diagonal().tolist()
-    if not math.isfinite(sum(lengths_sq)):
+    G, lengths_sq = M[:p, :p], M.diagonal().tolist()
+    if not math.isfinite(sum(lengths_sq)):  # an entry is NaN or infinite, or they overflow
         return None
-    values = lapack.dsyev(M[:p, :p], compute_v=0)[0]  # squares of the singular values
+    values = lapack.dsyev(G, compute_v=0)[0]  # squares of the singular values
     least, most = float(values[0]), float(values[-1])
     if not least > max(EPS * most, 1e-280):
         return None
-    w = lapack.dposv(M[:p, :p], M[:p, p:])[1]
+    w = lapack.dposv(G, M[:p, p:])[1]
     for w_k, c_sq in zip(w.T.tolist(), lengths_sq[p:], strict=True):
         size = math.sqrt(most) * math.hypot(*w_k)
         if not EPS * most * (size + math.sqrt(c_sq)) <= GOOD * least * size:

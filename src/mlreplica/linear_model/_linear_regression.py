@@ -175,7 +175,7 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         if X.dtype == np.float32:
             w, b = w.astype(np.float32), b.astype(np.float32)
             sigma = None if sigma is None else sigma.astype(np.float32)
-        self.coef_ = w[:, 0].copy() if one_target else np.ascontiguousarray(w.T)
+        self.coef_ = w.ravel() if one_target else np.ascontiguousarray(w.T)
         self.intercept_ = (b[0] if one_target else b) if self.fit_intercept else 0.0
         if rank is not None and not sp.issparse(X):
             self.rank_, self.singular_ = rank, sigma
