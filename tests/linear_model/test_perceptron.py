@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import linear_model as reference
 from sklearn.base import clone
@@ -13,9 +13,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from mlreplica.callbacks import Trace
 from mlreplica.linear_model import Perceptron, perceptron
-
-settings.register_profile("book", deadline=None)
-settings.load_profile("book")
 
 
 def naive(X, y, offset, eta, max_updates):

@@ -4,7 +4,7 @@ from importlib import import_module
 
 HOME = {
     "LinearRegression": "_linear_regression",
-    "Perceptron": "_perceptron",
+    "Perceptron": "_perceptron_classifier",
     "perceptron": "_perceptron",
 }
 
