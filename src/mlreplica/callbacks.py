@@ -154,12 +154,12 @@ class EarlyStopping(Callback):
     def __init__(
         self, monitor=None, *, X_val=None, y_val=None, scoring=None, patience=5, min_delta=0.0
     ):
-        if (monitor is None) == (X_val is None):
-            raise ValueError("EarlyStopping needs either monitor=FIELD or X_val= and y_val=.")
         self.monitor, self.X_val, self.y_val, self.scoring = monitor, X_val, y_val, scoring
         self.patience, self.min_delta = patience, min_delta
 
     def setup(self, estimator, context):
+        if (self.monitor is None) == (self.X_val is None):
+            raise ValueError("EarlyStopping needs either monitor=FIELD or X_val= and y_val=.")
         self.best_step, self.best_value, self.best_estimator = 0, None, None
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):

@@ -190,7 +190,7 @@ def test_early_stopping_on_held_out_data():
 
 def test_early_stopping_needs_one_thing_to_watch():
     with pytest.raises(ValueError, match="either monitor=FIELD or X_val="):
-        EarlyStopping()
+        Halving().set_callbacks(EarlyStopping()).fit(X, y)
 
 
 def test_snapshots_predict_as_if_fit_had_stopped_there():

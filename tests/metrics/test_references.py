@@ -1,5 +1,6 @@
 """Every metric against scikit-learn's, over kinds of labels, averages, weights and containers"""
 
+import re
 import warnings
 
 import numpy as np
@@ -71,7 +72,9 @@ def result(function, *args, **options):
         try:
             value = function(*args, **options)
         except Exception as error:  # noqa: BLE001 - errors are compared as well
-            return None, type(error), str(error).split(" samples: [")[0]
+            # options are listed in the order of a set: any
+            said = re.sub(r"\{(.*?)\}", lambda m: str(sorted(m[1].split(", "))), str(error))
+            return None, type(error), said.split(" samples: [")[0]
     # theirs says "the the" in one place
     said = [(w.category, str(w.message).replace("the the", "the")) for w in caught]
     return value, said, None
