@@ -164,6 +164,39 @@ def test_the_second_process_compiles_nothing(package, tmp_path):
     assert python(COUNT, **env) == "20.0 0"
 
 
+def test_code_from_disk_finds_all_of_numbas_runtime(package, tmp_path):
+    """It is loaded before Numba sets up its compiler, so all that it calls must be there."""
+    (package / "caller.py").write_text(
+        textwrap.dedent("""
+        import numpy as np
+        from .core.jit import kernel
+        @kernel
+        def g(x):
+            np.random.seed(0)
+            A = np.eye(3) * (1.0 + np.random.rand())
+            seen = {3: np.linalg.solve(A, np.exp(A[0])).sum()}
+            if x > 1.0:
+                raise ValueError("too large")
+            return round(np.sort(np.array([x, seen[3], 9.0]))[1], 3)
+        """)
+    )
+    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code = (
+        COUNT
+        + """
+    try:
+        g(2.0)
+    except ValueError as error:
+        print(error)
+    """
+    )
+    compiled, loaded = python(code, **env).split(), python(code, **env).split()
+    assert int(compiled.pop(1)) > 0
+    assert int(loaded.pop(1)) == 0
+    assert loaded == compiled
+    assert loaded[1:] == ["too", "large"]
+
+
 def test_an_edit_in_a_called_file_reaches_the_caller(package, tmp_path):
     env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert python(COUNT, **env) == "20.0 2"
