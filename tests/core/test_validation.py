@@ -64,6 +64,12 @@ def test_what_cannot_is_refused_in_plain_words(model, rows, message):
         new_rows(model, rows)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # scikit-learn's sum
+def test_infinities_that_cancel_in_a_sum_are_refused(model):
+    with pytest.raises(ValueError, match="contains infinity"):
+        new_rows(model, np.array([[np.inf, -np.inf]]))
+
+
 def test_sparse_rows_only_where_they_are_understood(model):
     with pytest.raises(TypeError, match="Sparse data was passed"):
         new_rows(model, sp.csr_array(X))
