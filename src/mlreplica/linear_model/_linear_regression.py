@@ -12,9 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import FLOATS
 
 from . import _descent as descent
+from ._base import LinearPrediction
 from ._least_squares import (
     SMALL,
     Rows,
@@ -36,7 +37,9 @@ GRAM = ("auto", "cholesky")  # the solvers that start with the normal equations
 RESULTS = ("rank_", "singular_", "certificate_")  # not left by every solver
 
 
-class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class LinearRegression(
+    CallbackSupport, LinearPrediction, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     r"""Linear least squares, ordinary or weighted.
 
     Minimises :math:`\frac{1}{2S} \sum_i s_i (y_i - x_i^\top w - b)^2` over w and b, where
@@ -180,22 +183,6 @@ class LinearRegression(CallbackSupport, MultiOutputMixin, RegressorMixin, BaseEs
         if rank is not None and not sp.issparse(X):
             self.rank_, self.singular_ = rank, sigma
         return self
-
-    def predict(self, X):
-        """Predict X w + b.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            One prediction a row (and target).
-        """
-        X = new_rows(self, X, accept_sparse=["csr", "csc", "coo"])
-        return X @ self.coef_.T + self.intercept_
 
     def summary(self, X, y, sample_weight=None, *, level=0.95):
         """Standard errors, t, p, confidence intervals and measures of fit, given the training rows.

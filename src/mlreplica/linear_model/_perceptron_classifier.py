@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..core.iterate import CallbackSupport, iterate
-from ..core.validation import FLOATS, new_rows
+from ..core.validation import FLOATS
+from ._base import LinearScores
 from ._perceptron import Penalty, epochs, seeds, seeds_of_integer, shuffled
 
 SPARSE_OFFSET_RATE = 0.01  # sparse rows: b sees every point, each weight few, so b moves slower
@@ -37,7 +37,7 @@ def is_plain(X, y):
         )
 
 
-class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
+class Perceptron(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
     """Linear classifier that learns from its mistakes: updates (3), one against all for classes.
 
     The same arguments give the same model as scikit-learn's Perceptron: even the order in which
@@ -250,49 +250,6 @@ class Perceptron(CallbackSupport, ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has labels {unseen} that are not in classes {self.classes_}.")
         now = (None, None) if not hasattr(self, "coef_") else (self.coef_, self.intercept_)
         return self._learn(X, y, c, *self._start(X.shape[1], *now), 1, None, None)
-
-    def decision_function(self, X):
-        """Score wᵀx + b of each row, with a column a class; of two classes > 0 is the second.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        X = new_rows(self, X, accept_sparse="csr")
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X):
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
-
-    def sparsify(self):
-        """Keep `coef_` as a sparse matrix, worth it when an L1 penalty left few weights."""
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self):
-        """Undo `sparsify`."""
-        check_is_fitted(self)
-        if sp.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
-        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
