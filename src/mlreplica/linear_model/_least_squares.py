@@ -69,6 +69,7 @@ class Rows(NamedTuple):
     x0: np.ndarray  # (p,)
     y0: np.ndarray  # (q,)
     n_jobs: int | None
+    free: bool = True  # False: the offset is one more weight, as in ridge with a penalised offset
 
     @property
     def width(self):
@@ -78,14 +79,11 @@ class Rows(NamedTuple):
     def block(self, rows, buffer):
         """Z of (2) for a slice of rows, written over the buffer."""
         X, y, p = self.X[rows], self.y[rows], self.X.shape[1]
-        Z = buffer[: len(X)]
-        if self.intercept:
+        Z, i = buffer[: len(X)], int(self.intercept)
+        if i:
             Z[:, 0] = 1.0
-            np.subtract(X, self.x0, out=Z[:, 1 : p + 1])
-            np.subtract(y, self.y0, out=Z[:, p + 1 :])
-        else:
-            Z[:, :p] = X
-            Z[:, p:] = y
+        np.subtract(X, self.x0, out=Z[:, i : i + p])
+        np.subtract(y, self.y0, out=Z[:, i + p :])
         if self.root is not None:
             Z *= self.root[rows, None]
         return Z
@@ -271,7 +269,7 @@ def triangle(rows):
 
 
 class Triangle(NamedTuple):
-    """R and u of (5), and the same for centred columns: without the first row and column."""
+    """R and u of (5), and the same for centred columns: without the row and column of a free offset."""
 
     R: np.ndarray
     u: np.ndarray
@@ -284,7 +282,7 @@ class Triangle(NamedTuple):
     def of(cls, rows):
         """From all rows."""
         T, k = triangle(rows), rows.width - rows.y.shape[1]
-        R, u, i = T[:k, :k], T[:k, k:], int(rows.intercept)
+        R, u, i = T[:k, :k], T[:k, k:], int(rows.intercept and rows.free)
         Rc, uc = R[i:, i:], u[i:]
         length = np.abs(Rc).max(axis=0, initial=0.0)  # never under- or overflows
         if i:  # what centring leaves of a constant column is rounding: take it as zero
@@ -310,8 +308,15 @@ def least_norm(T, u):
 
 def by_qr(rows):
     """Solve by (5); refined by (7) where κ asks for it, of minimum norm where rank is lost."""
-    p = rows.X.shape[1]
-    R, _, Rc, uc, d, rest = tri = Triangle.of(rows)
+    tri = Triangle.of(rows)
+    v, rank = from_triangle(rows, tri)
+    return published(rows, v, tri.R, rank, "qr")
+
+
+def from_triangle(rows, tri, penalty=0.0):
+    """v and the rank; RᵀR may be AᵀA + diag(penalty), with penalty 0 for a free offset."""
+    R, _, Rc, uc, d, rest = tri
+    p = len(d)
     T, pivot, tau, *_ = lapack.dgeqp3(Rc * d)  # rank is judged on columns of equal length
     rank = numerical_rank(np.abs(T.diagonal()))
     uc = lapack.dormqr("L", "T", T[:, : len(tau)], tau, uc, lwork=64 * uc.shape[1])[0][:rank]
@@ -323,8 +328,8 @@ def by_qr(rows):
     v = tri.with_intercept(w)
     if rank == p and not stable(lapack.dtrcon(T)[0], rest, w / d[:, None]):
         d = np.append(power_of_two(np.abs(R[:1, 0])), d)[-len(v) :]
-        refine(rows, R * d, d, v)
-    return published(rows, v, R, rank, "qr")
+        refine(rows, R * d, d, v, penalty)
+    return v, rank
 
 
 def stable(rcond, r, v):

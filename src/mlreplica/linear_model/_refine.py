@@ -3,9 +3,10 @@ r"""Refinement: an answer as good as if all had been computed in twice the preci
 Let v be an approximate solution of least squares and t an approximate weighted residual. Both are
 right when the two residuals of the system (7) of `_least_squares` vanish,
 
-    f = y − A v − t / s,        g = −Aᵀt,                                                    (1)
+    f = y − A v − t / s,        g = a v − Aᵀt,                                               (1)
 
-and with √s A = Q R the correction (dt, dv) that makes them vanish is
+where a = 0, or a penalty on v² in ridge regression. With RᵀR = AᵀS A + diag(a) and Q = √s A R⁻¹
+the correction (dt, dv) that makes them vanish is
 
     h = R⁻ᵀ g,   e = Qᵀ√s f − h,   dv = R⁻¹ e,   dt = √s (√s f − Q e).                       (2)
 
@@ -80,10 +81,25 @@ def residuals(X, y, s, x0, y0, v0, w, t, t_lo, f, hi, lo):
         f[i] = r + (f_lo[i] + (e - u_lo))
 
 
-def refine(rows, R, d, v, steps=10):
-    """Correct v (k, q) in place by (2) until its last digits; √s·A·D = Q R, D = diag(d)."""
+@kernel(fastmath=EXACT)
+def right_side(hi, lo, a, v):
+    """−g of (1): the parts hi + lo (parts, k) of Aᵀt added up, less a v, all in pairs."""
+    found = np.empty(len(v))
+    for j in range(len(v)):
+        s, m_lo = two_product(-a[j], v[j])
+        rest = m_lo
+        for part in range(len(hi)):
+            s, e = two_sum(s, hi[part, j])
+            rest += e + lo[part, j]
+        found[j] = s + rest
+    return found
+
+
+def refine(rows, R, d, v, penalty=0.0, steps=10):
+    """Correct v (k, q) in place by (2) until its last digits; R belongs to the columns A·diag(d)."""
     k, p = len(d), rows.X.shape[1]
-    T = d[:, None] * solve_triangular(R, np.eye(k))  # √s·A T = Q
+    a = np.full(k, penalty) if np.ndim(penalty) == 0 else penalty
+    T = d[:, None] * solve_triangular(R, np.eye(k))  # A T = Q / √s
     one = np.ones(len(rows.X))
     s, root = (one, one) if rows.s is None else (rows.s, rows.root)
 
@@ -93,7 +109,7 @@ def refine(rows, R, d, v, steps=10):
             X, y = (np.ascontiguousarray(x[b], dtype=float) for x in (rows.X, rows.y[:, c]))
             residuals(X, y, s[b], rows.x0, rows.y0[c], v0, w, t[b], t_lo[b], f[b], hi, lo)
             Af += (root[b] * f[b]) @ Z[:, :k]
-        return Af, (hi + lo)[-k:]
+        return Af, hi[-k:], lo[-k:]
 
     def update(blocks):
         for b, Z in blocks:
@@ -106,8 +122,9 @@ def refine(rows, R, d, v, steps=10):
         sizes = [1.0]  # of the steps relative to v
         for step in range(steps):
             w, v0 = np.ascontiguousarray(v[-p:, c]), v[0, c] if rows.intercept else 0.0
-            Af, At = (sum(part) for part in zip(*rows.map(residual), strict=True))
-            e = Af @ T + solve_triangular(R, d * At, trans="T")
+            Af, hi, lo = (np.array(parts) for parts in zip(*rows.map(residual), strict=True))
+            h = right_side(hi, lo, a, np.ascontiguousarray(v[:, c]))
+            e = Af.sum(axis=0) @ T + solve_triangular(R, d * h, trans="T")
             if step == 0:
                 e[:] = 0.0  # v stays, t becomes its residual
             dv = T @ e
