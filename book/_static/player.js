@@ -199,8 +199,30 @@
       return { node: ax.svg, draw };
     },
 
+    lines(pane, runs) {
+      const still = Object.entries(pane.fixed), [px, py] = pane.points ?? [];
+      const all = runs.flat().flatMap((f) => [...pane.fields.flatMap((k) => f[k]), ...(py ? f[py] : [])]);
+      const ax = axes(pane, range(pane.x, 0), pane.ylim ?? range([...all, ...still.flatMap(([, v]) => v)]));
+      const over = (values) => joined(values.map((v, k) => [pane.x[k], v]).filter((p) => finite(p).length === 2)
+        .map(([u, v]) => [ax.x(u), clamp(ax.y(v), -H, 2 * H)]));
+      const before = make("g"), marks = make("g");
+      const drawn = pane.fields.map((field, k) => make("polyline", { class: "done", style: `stroke:${colour(k)}` }));
+      ax.plot.append(before, ...still.map(([, values]) => make("polyline", { class: "fixed", points: over(values) })), marks, ...drawn);
+      const legend = make("p", { class: "legend" },
+        ...pane.fields.map((field, k) => make("span", {}, make("i", { style: `background:${colour(k)}` }), field)),
+        ...still.map(([name]) => make("span", {}, make("i", { class: "fixed" }), name)));
+      const draw = (frame, step, run) => {
+        const earlier = pane.trail ? run.slice(0, step) : [];
+        before.replaceChildren(...earlier.map((f) => make("polyline", { class: "trail", points: over(f[pane.fields[0]]) })));
+        marks.replaceChildren(...(px ? frame[px].map((u, i) => mark(0, ax.x(u), ax.y(frame[py][i]), 4)) : []));
+        drawn.forEach((line, k) => set(line, { points: over(frame[pane.fields[k]]) }));
+      };
+      return { node: ax.svg, draw, legend };
+    },
+
     contour(pane) {
-      const ax = axes(pane, pane.x, pane.y);
+      const ax = axes(pane, pane.x, pane.y), area = make("polygon", { class: "side outline" });
+      ax.plot.append(area);
       for (const line of pane.lines) {
         ax.plot.append(make("polyline", { class: "level", points: joined(line.map(([u, v]) => [ax.x(u), ax.y(v)])) }));
       }
@@ -211,7 +233,8 @@
       const way = make("polyline", { class: "way" }), dots = make("g", { class: "dots" });
       const here = make("circle", { class: "here", r: 6 });
       ax.plot.append(way, dots, here);
-      const draw = (_frame, step, run) => {
+      const draw = (frame, step, run) => {
+        if (pane.outline) set(area, { points: joined(frame[pane.outline].map(([u, v]) => [ax.x(u), ax.y(v)])) });
         const points = run.slice(0, step + 1).map((f) => f[pane.path].flat()).map(([u, v]) => [ax.x(u), ax.y(v)]);
         set(way, { points: joined(points) });
         dots.replaceChildren(...points.map(([cx, cy]) => make("circle", { cx, cy, r: 2.4 })));

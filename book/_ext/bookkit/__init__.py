@@ -1,7 +1,7 @@
 """What a page of the book calls in its code cells; the modules beside this one extend Sphinx."""
 
 from bookkit.figure import PALETTE, figure
-from bookkit.player import contour, curve, fit, matrix, path, plane, player, strip, table
+from bookkit.player import contour, curve, fit, lines, matrix, path, plane, player, strip, table
 
 __all__ = [
     "PALETTE",
@@ -9,6 +9,7 @@ __all__ = [
     "curve",
     "figure",
     "fit",
+    "lines",
     "matrix",
     "path",
     "plane",

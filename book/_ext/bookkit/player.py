@@ -70,12 +70,43 @@ def fit(x, y, *, slope="coef", offset="intercept", residuals=True, title="", lab
     }
 
 
+def lines(x, *fields, points=None, fixed=None, trail=False, ylim=None, title="", labels=("x", "y")):
+    """Pane: fields that are one number for each entry of the grid `x`, as curves over it.
+
+    `points` names two fields, the x and y of this frame's points; `fixed` holds curves that are
+    the same in all frames, {name: values}; `trail` leaves the first field of earlier frames faintly
+    in sight; `ylim` is what the vertical axis shows.
+    """
+    return {
+        "type": "lines",
+        "x": x,
+        "fields": fields,
+        "points": points,
+        "fixed": fixed or {},
+        "trail": trail,
+        "ylim": ylim,
+        "title": title,
+        "labels": labels,
+    }
+
+
 def contour(
-    f, x, y, *, path="coef", minimum=None, levels=14, title="", labels=("w₁", "w₂"), points=121
+    f,
+    x,
+    y,
+    *,
+    path="coef",
+    minimum=None,
+    outline=None,
+    levels=14,
+    title="",
+    labels=("w₁", "w₂"),
+    points=121,
 ):
     """Pane: level lines of f(x, y) over the ranges `x` and `y`, and the path the field `path` took.
 
     f takes and returns arrays. The level lines are found here, by contourpy, not in the browser.
+    `outline` names a field that holds the corners of an area to shade, as a ball or a constraint.
     """
     from contourpy import contour_generator
 
@@ -93,6 +124,7 @@ def contour(
         "lines": plain([line[:: max(1, len(line) // 80)] for line in lines], 4),
         "path": path,
         "minimum": minimum,
+        "outline": outline,
         "title": title,
         "labels": labels,
     }
@@ -166,7 +198,8 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
         `slider` names it. A field `line` lights up that line of `algorithm`; a field `note` is
         shown as text.
     *panes
-        What to draw: `plane`, `fit`, `contour`, `curve`, `path`, `strip`, `matrix`, `table`.
+        What to draw: `plane`, `fit`, `lines`, `contour`, `curve`, `path`, `strip`, `matrix`,
+        `table`.
         A table of all numbers is added when none is given.
     label : str
         What is played, in one phrase: the title of the player, read aloud by screen readers.
@@ -216,7 +249,9 @@ def _small(value):
 def _check(pane, runs):
     """Every field a pane draws must be in the first frame of every run."""
     named = [*pane.get("fields", ()), pane.get("field"), pane.get("highlight")]
-    named += [pane.get(key) for key in ("weights", "slope", "threshold")]
+    named += [pane.get(key) for key in ("weights", "slope", "threshold", "outline")]
+    if pane["type"] == "lines":
+        named += pane["points"] or ()
     if pane["type"] in ("path", "contour"):
         named += [pane.get("path")] if pane["type"] == "contour" else [pane["x"], pane["y"]]
     for name in filter(None, named):
