@@ -5,10 +5,22 @@ from importlib import import_module
 HOME = {
     "LinearRegression": "_linear_regression",
     "Perceptron": "_perceptron_classifier",
+    "Ridge": "_ridge_regressor",
+    "SGDClassifier": "_sgd_classifier",
+    "SGDRegressor": "_sgd_regressor",
     "perceptron": "_perceptron",
+    "ridge_regression": "_ridge_regressor",
 }
 
-__all__ = ["LinearRegression", "Perceptron", "perceptron"]
+__all__ = [
+    "LinearRegression",
+    "Perceptron",
+    "Ridge",
+    "SGDClassifier",
+    "SGDRegressor",
+    "perceptron",
+    "ridge_regression",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,366 @@
+r"""Stochastic gradient descent for linear models (Robbins and Monro 1951)
+
+    minimise over w, b:   P(w, b) = 1/n Σᵢ cᵢ L(yᵢ, wᵀxᵢ + b) + α((1 − ρ)/2 ‖w‖² + ρ‖w‖₁)   (1)
+
+With gᵢ = ∂L/∂f at fᵢ = wᵀxᵢ + b, the mean over a few random rows B is the gradient of the loss
+in expectation, at the price of |B| rows instead of n:                                       (2)
+
+    E[ 1/|B| Σ_{i∈B} cᵢ gᵢ xᵢ ] = 1/n Σᵢ cᵢ gᵢ xᵢ
+
+One step t: first the squared penalty shrinks w, then the loss moves it,                     (3)
+
+    w ← max(0, 1 − (1 − ρ)η_t α) w,      w ← w − η_t/|B| Σ cᵢ gᵢ xᵢ,      b ← b − η_t/|B| Σ cᵢ gᵢ
+
+and the absolute penalty pulls each weight towards zero, never past it. u is the pull of all
+steps so far, q_j what weight j has had of it; a weight catches up when a row needs it       (4)
+
+    w_j > 0:  w_j ← max(0, w_j − (u + q_j)),        u = Σ_t ρ η_t α
+    w_j < 0:  w_j ← min(0, w_j + (u − q_j)),        q_j ← q_j + (change of w_j)
+
+(Tsuruoka, Tsujii and Ananiadou 2009). The steps must shrink, yet have an infinite sum:      (5)
+
+    constant, adaptive: η₀      invscaling: η₀/t^power      optimal: 1/(α(t₀ + t − 1))
+
+Or w is averaged over the steps (Polyak and Juditsky 1992). With w = scale·v, so that shrinking
+costs one product, the sum of all w so far is kept as s + A·v:                               (6)
+
+    A = Σ_t scale_t,      a change of v by δ comes with   s ← s − A δ,      mean = (s + A v)/steps
+
+The passive-aggressive steps (Crammer et al. 2006) are as long as the loss ℓ asks for        (7)
+
+    pa1: η = min(η₀, ℓ/‖x‖²)      pa2: η = ℓ/(‖x‖² + 1/(2η₀))
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from ..core.blas import add_scaled, dot
+from ..core.jit import kernel
+from ..core.parallel import run
+from ..core.prefetch import hint
+from ._sgd_losses import slope
+
+AHEAD = 6  # rows between asking for one and using it
+CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
+BLOCK = 8192  # rows of which the loss is computed at a time
+LARGEST = 1e12  # of |g|: keeps a step finite
+MAX_INT = np.iinfo(np.int32).max
+NONE = np.empty(0)
+
+
+# ---------------------------------------------------------------------------------------- kernels
+
+
+@kernel
+def pull(r, u, q, inverse):
+    """(4) for one weight r of v = w/scale, inverse = 1/scale; no branch, so that it vectorises."""
+    down, up = r - (u + q) * inverse, r + (u - q) * inverse
+    down = down if down > 0.0 else 0.0  # noqa: FURB136
+    up = up if up < 0.0 else 0.0  # noqa: FURB136
+    return down if r > 0.0 else up
+
+
+@kernel
+def descend(
+    data, indices, begin, end, y, c, x_sq, g, scores, batch, eta, code, a, cap, half,
+    w, b, rate, l2, l1, u, q, s, s_b, k,
+):  # fmt: skip
+    """Steps (3) over the rows data[begin[t]:end[t]], t = 0 … m − 1, in batches; w changes in place.
+
+    Dense rows need no `indices`. g[t] = −cₜ·∂L/∂f is written, or read if code < 0: a loss of the
+    user's own. `scores`, if not empty, receives f as each row met it, and ‖w‖² and ‖w‖₁ are summed
+    over the steps. s, if not empty, is the sum of w over the steps with k > 0 (6), s_b that of b.
+    Returns b, u, s_b and the two sums. Costs 4 operations a number, no allocation.
+    """
+    v, scale, inverse, A, f, m = w, 1.0, 1.0, 0.0, 0.0, len(begin)
+    dense, averaged, watched = len(indices) == 0, len(s) > 0, len(scores) > 0
+    square, absolute, sum_square, sum_absolute = dot(v, v), np.abs(v).sum(), 0.0, 0.0
+    ahead = AHEAD if data.size > CACHE else m
+    for first in range(0, m, batch):
+        last = min(first + batch, m)
+        step = eta[first // batch]
+        for t in range(first, last):
+            if t + ahead < m:
+                for j in range(begin[t + ahead], end[t + ahead] + 7, 8):
+                    hint(data, j)
+                if not dense:
+                    for j in range(begin[t + ahead], end[t + ahead] + 15, 16):
+                        hint(indices, j)
+            x, at = data[begin[t] : end[t]], indices[begin[t] : end[t]]
+            f = 0.0
+            if dense:
+                f = dot(x, v)
+            else:
+                for j in range(len(x)):
+                    f += x[j] * v[at[j]]
+            score = scale * f + b
+            if watched:
+                scores[t] = score
+            if code >= 0:
+                g_t = min(max(slope(code, y[t], score, a), -LARGEST), LARGEST)
+                if cap > 0.0 and g_t != 0.0:  # (7)
+                    loss = a - y[t] * score if code == 2 else abs(y[t] - score) - a
+                    g_t *= min(cap, loss / (step * x_sq[t] + half))
+                g[t] = -c[t] * g_t
+        sum_square += scale * scale * square
+        sum_absolute += scale * absolute
+        if l2 > 0.0:
+            scale *= max(0.0, 1.0 - step * l2)
+            if scale < 1e-9:
+                for j in range(len(v)):
+                    if averaged:
+                        s[j] += A * v[j]
+                    v[j] *= scale
+                square, absolute = square * scale * scale, absolute * scale
+                A, scale = 0.0, 1.0
+            inverse = 1.0 / scale
+        u += step * l1
+        step /= last - first
+        for t in range(first, last):
+            if g[t] == 0.0 and l1 == 0.0:
+                continue
+            x, at = data[begin[t] : end[t]], indices[begin[t] : end[t]]
+            b += rate * step * g[t]
+            d = step * inverse * g[t]
+            if l1 > 0.0:
+                for k_x in range(len(x)):
+                    j = k_x if dense else at[k_x]
+                    v_old = v[j]
+                    r = v_old + d * x[k_x]
+                    v_new = pull(r, u, q[j], inverse)
+                    q[j] += scale * (v_new - r)
+                    v[j] = v_new
+                    square += v_new * v_new - v_old * v_old
+                    absolute += abs(v_new) - abs(v_old)
+                    if averaged:
+                        s[j] -= A * (v_new - v_old)
+            elif dense:
+                add_scaled(v, d, x)
+                if averaged:
+                    add_scaled(s, -A * d, x)
+            else:
+                for j in range(len(x)):
+                    v[at[j]] += d * x[j]
+                if averaged:
+                    for j in range(len(x)):
+                        s[at[j]] -= A * d * x[j]
+            if watched and l2 > 0.0 and l1 == 0.0:
+                square += d * (2.0 * f + d * x_sq[t])  # ‖v + d x‖², as vᵀx = f is known
+        k += 1.0
+        if k > 0.0:
+            A += scale
+            s_b += b
+    for j in range(len(v)):
+        if averaged:
+            s[j] += A * v[j]
+        w[j] = scale * v[j]
+    return b, u, s_b, sum_square, sum_absolute
+
+
+@kernel
+def shuffled(n, seed):
+    """Fisher and Yates's permutation of range(n), from the xorshift generator of scikit-learn."""
+    order = np.arange(n)
+    for i in range(n - 1):
+        seed ^= (seed << 13) & 0xFFFFFFFF
+        seed ^= seed >> 17
+        seed ^= (seed << 5) & 0xFFFFFFFF
+        j = i + (seed & 0x7FFFFFFF) % (n - i)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def seeds(random_state, problems, data_first):
+    """The seeds that scikit-learn draws for the shuffles of its problems; its data take one too."""
+    rng = check_random_state(random_state)
+    each = [rng]
+    if problems > 1:
+        each = [np.random.RandomState(seed) for seed in rng.randint(MAX_INT, size=problems)]
+    if data_first:
+        for rng in each:
+            rng.randint(1, MAX_INT)
+    return [max(1, int(rng.randint(MAX_INT))) for rng in each]
+
+
+seeds_of_integer = functools.lru_cache(seeds)  # to seed a generator costs as much as five epochs
+
+
+# ----------------------------------------------------------------------------------------- solver
+
+
+class Penalty(NamedTuple):
+    """α((1 − ρ)/2 ‖w‖² + ρ‖w‖₁) by its two factors."""
+
+    l2: float = 0.0  # α(1 − ρ)
+    l1: float = 0.0  # αρ
+
+    def __call__(self, square, absolute):
+        return 0.5 * self.l2 * square + self.l1 * absolute
+
+
+class Schedule(NamedTuple):
+    """The lengths η_t of the steps: (5), and for the passive-aggressive ones (7) the η₀ in them."""
+
+    kind: str = "constant"
+    eta0: float = 1.0
+    power: float = 0.5
+    alpha: float = 0.0
+    t0: float = 0.0
+
+    def __call__(self, t, steps):
+        """η of the steps t, t + 1 …"""
+        if self.kind == "optimal":
+            return 1.0 / (self.alpha * (self.t0 - 1.0 + np.arange(t, t + steps)))
+        if self.kind == "invscaling":
+            return self.eta0 / np.arange(t, t + steps) ** self.power
+        return np.full(steps, self.eta0)
+
+    @property
+    def passive(self):
+        """cap and half of `descend`: η/η₀ = min(cap, ℓ/(η₀‖x‖² + half))."""
+        return {"pa1": (1.0, 0.0), "pa2": (math.inf, 0.5)}.get(self.kind, (0.0, 0.0))
+
+
+def first_step(loss, alpha):
+    """t₀ of the optimal schedule, so that the first η moves a typical w by its own size (Bottou)"""
+    typical = math.sqrt(1.0 / math.sqrt(alpha))
+    return max(1.0, float(loss.gradient(1.0, -typical))) / (typical * alpha)
+
+
+class Epoch(NamedTuple):
+    """Where the descent stands after an epoch."""
+
+    w: np.ndarray  # (problems, p): one problem for numbers and two classes, else one a class
+    b: np.ndarray  # (problems,)
+    moves: int  # rows with a gradient, in all problems
+    loss: float  # mean loss, each row under the weights it met; summed over the problems
+    objective: float  # (1) likewise
+
+
+class Means(NamedTuple):
+    """The averages (6) of w and b from step `start` on; `start` = 0: none."""
+
+    w: np.ndarray
+    b: np.ndarray
+    start: int
+
+
+def epochs(
+    X, y, c, w, b, means, *, loss, schedule, penalty, rate, seeds, batch=1, t=1.0, held_out=None,
+    tol=-math.inf, patience=5, score=None, watched=True, n_jobs=None,
+):  # fmt: skip
+    """Yield an `Epoch` until every problem has either come to rest or ceased to improve.
+
+    Row k of y, c, w and b is one problem; seeds[k], if there are seeds, permutes its rows between
+    epochs, and rows of weight 0 are absent. What improves is objective (1), or score(k, w, b). A
+    problem is at rest after an epoch without a gradient or a penalty: nothing can move it again.
+    """
+    problems, p = w.shape
+    data, indices, starts, ends = csr_parts(X)
+    rows = [np.flatnonzero(c_k) if c_k.min() == 0.0 else np.arange(c.shape[1]) for c_k in c]
+    orders = seeds and [shuffled(len(i), seed) for i, seed in zip(rows, seeds, strict=True)]
+    t = np.full(problems, t)
+    needs_norms = schedule.passive[0] > 0 or (watched and penalty.l2 > 0.0)
+    x_sq = squared_norms(X) if needs_norms else NONE
+    a = 1.0 if loss.code == 2 else loss.parameter
+    averaged, u = means.start > 0, np.zeros(problems)
+    q = np.zeros((problems, p if penalty.l1 > 0.0 else 0))
+    best, stale, slower = [math.inf] * problems, [0] * problems, [1.0] * problems
+    moves, losses, values = np.zeros(problems, int), np.zeros(problems), np.zeros(problems)
+    at_rest_ends = penalty == Penalty() and not averaged
+    threaded = problems > 1 and y.size * p > 1e6  # a small epoch ends before a thread starts
+
+    def current(k=slice(None)):
+        """w and b, or their averages once these have begun."""
+        begun = averaged and t[k].min() > means.start
+        return (means.w[k], means.b[k]) if begun else (w[k], b[k])
+
+    def visit(k):
+        """One epoch of problem k; False if it was the last."""
+        if orders:
+            rows[k] = rows[k][orders[k]]
+        i = rows[k] if held_out is None else rows[k][~held_out[rows[k]]]
+        m, done = len(i), max(0.0, t[k] - means.start)
+        y_k, c_k, norms = y[k][i], c[k][i], x_sq[i] if needs_norms else NONE
+        eta = schedule(t[k], -(-m // batch)) * slower[k]
+        g, scores = np.empty(m), np.empty(m if watched else 0)
+        s, s_b = means.w[k], means.b[k] * done
+        s *= done
+        sums = np.zeros(2)
+        own = loss.code < 0  # a loss of the user's own: Python computes g, batch after batch
+        for first in range(0, m, batch) if own else (0,):
+            now = slice(first, first + batch) if own else slice(0, m)
+            if own:
+                f = X[i[now]] @ w[k] + b[k]
+                g[now] = -c_k[now] * np.clip(loss.gradient(y_k[now], f), -LARGEST, LARGEST)
+            b[k], u[k], s_b, *more = descend(
+                data, indices, starts[i[now]], ends[i[now]], y_k[now], c_k[now], norms[now], g[now],
+                scores[now], batch, eta[first // batch :], loss.code, a, *schedule.passive,
+                w[k], b[k], rate, penalty.l2, penalty.l1, u[k], q[k], s, s_b,
+                t[k] + first // batch - means.start if averaged else -math.inf,
+            )  # fmt: skip
+            sums += more
+        t[k] += len(eta)
+        if averaged:
+            done = max(1.0, t[k] - means.start)
+            s /= done
+            means.b[k] = s_b / done
+        if not math.isfinite(w[k].sum() + b[k]):
+            raise ValueError(
+                "Floating-point under-/overflow occurred: w or b is not finite. Scaling input data "
+                "with StandardScaler or MinMaxScaler might help."
+            )
+        moves[k] = np.count_nonzero(g)
+        if watched:
+            losses[k] = total(loss, y_k, scores, c_k) / max(m, 1)
+            if batch > 1:
+                sums = len(eta) * np.array([w[k] @ w[k], np.abs(w[k]).sum()])
+            values[k] = losses[k] + penalty(*sums) / max(len(eta), 1) * (schedule.passive[0] == 0)
+        value = values[k] if score is None else -score(k, *current(k))
+        stale[k] = stale[k] + 1 if value > best[k] - tol else 0
+        best[k] = min(best[k], value)
+        if at_rest_ends and moves[k] == 0:
+            return False
+        if (
+            stale[k] >= patience
+            and schedule.kind == "adaptive"
+            and schedule.eta0 * slower[k] > 1e-6
+        ):
+            stale[k], slower[k] = 0, slower[k] / 5
+        return stale[k] < patience
+
+    active = list(range(problems))
+    while active:
+        goes_on = run(visit, active, n_jobs=n_jobs) if threaded else [visit(k) for k in active]
+        nan = 0.0 if watched else math.nan
+        yield Epoch(*current(), int(moves[active].sum()), losses.sum() + nan, values.sum() + nan)
+        active = [k for k, on in zip(active, goes_on, strict=True) if on]
+
+
+def total(loss, y, f, c):
+    """Σ cᵢ L(yᵢ, fᵢ), by blocks that stay in the cache."""
+    blocks = [slice(k, k + BLOCK) for k in range(0, len(y), BLOCK)]
+    return sum(float(c[k] @ loss.value(y[k], f[k])) for k in blocks)
+
+
+def squared_norms(X):
+    """‖xᵢ‖² of every row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def csr_parts(X):
+    """data, indices, begin and end of each row; dense rows have every column: no indices."""
+    if sp.issparse(X):
+        bounds = X.indptr.astype(np.int64)
+        return X.data, X.indices.astype(np.uint32), bounds[:-1], bounds[1:]
+    bounds = np.arange(len(X) + 1) * X.shape[1]
+    return X.ravel(), np.empty(0, np.uint32), bounds[:-1], bounds[1:]
