@@ -237,9 +237,9 @@ def test_an_epoch_is_its_loop():
     rng = np.random.default_rng(0)
     A, t, g, w = rng.normal(size=(6, 3)), rng.normal(size=6), rng.normal(size=3), np.zeros(3)
     order, v = rng.permutation(6), np.zeros(3)
-    descent.epoch(A, t, g, w, 0.1, order)
+    descent.epoch(A, t, g, w, 0.1, 0.02, order)
     for i in order:
-        v = v - 0.1 * (A[i] * (A[i] @ v - t[i]) + g)
+        v = (1 - 0.02) * v - 0.1 * (A[i] * (A[i] @ v - t[i]) + g)
     assert_allclose(w, v, rtol=1e-13)
 
 

@@ -4,8 +4,12 @@ from importlib import import_module
 
 HOME = {
     "LinearRegression": "_linear_regression",
+    "LogisticRegression": "_logistic_regression",
     "Perceptron": "_perceptron_classifier",
     "Ridge": "_ridge_regressor",
+    "RidgeCV": "_ridge_cv",
+    "RidgeClassifier": "_ridge_classifier",
+    "RidgeClassifierCV": "_ridge_classifier",
     "SGDClassifier": "_sgd_classifier",
     "SGDRegressor": "_sgd_regressor",
     "perceptron": "_perceptron",
@@ -14,8 +18,12 @@ HOME = {
 
 __all__ = [
     "LinearRegression",
+    "LogisticRegression",
     "Perceptron",
     "Ridge",
+    "RidgeCV",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
     "SGDClassifier",
     "SGDRegressor",
     "perceptron",

@@ -1,38 +1,45 @@
 r"""Least squares step by step: gradient descent, stochastic gradient descent, non-negative weights
 
-With centred rows A (n, p), c (n, q) and S = Σ s_i, as in `_least_squares`,
+With centred rows A (n, p), c (n, q) and S = Σ s_i, as in `_least_squares`, and a penalty α ≥ 0,
 
-    P(w) = ‖A w − c‖² / 2S,      ∇P(w) = Aᵀ(A w − c) / S = H w − Aᵀc / S,      H = AᵀA / S.  (1)
+    P(w) = (‖A w − c‖² + α ‖w‖²) / 2S,    ∇P(w) = (Aᵀ(A w − c) + α w) / S,    H = (AᵀA + αI) / S (1)
 
+where H is the matrix of second derivatives; α = 0 for least squares, S = 1/2 for ridge regression.
 Gradient descent walks downhill with the step 1/L, L the largest eigenvalue of H:
 
     w ← w − ∇P(w) / L,           P(w) − P(w*) falls by 1 − μ/L or better a step.             (2)
 
-Stochastic gradient descent takes one row i at a time in place of all,
+Stochastic gradient descent takes one row i at a time in place of all, and a share of the penalty:
 
-    w ← w − η [ a_i (a_iᵀw − t_i) + g ],                                                     (3)
+    w ← (1 − ηα/n) w − η [ a_i (a_iᵀw − t_i) + g ],                                          (3)
 
 plainly with t = c and g = 0 in the first epoch. It would then dance round w* for ever, because
 single rows disagree there. Each later epoch starts from w̃, where the whole gradient is known, and
-takes t = A w̃ and g = ∇P(w̃): the mean of (3) is the same, but its noise vanishes with w − w*.
+takes t = A w̃ and g = Aᵀ(A w̃ − c)/n: the mean of (3) is the same, but its noise vanishes with
+w − w*.
 
 How far is the minimum? H has no eigenvalue between 0 and μ > 0, and w ≥ l may be asked for, so
 
     P(w) − P(w*) ≤ Σ_j max over v ≥ l_j of −G_j (v − w_j) − μ/2 (v − w_j)²,     G = ∇P(w),   (4)
 
-which is ‖G‖² / 2μ without bounds (l = −∞). If w ≥ 0 is asked for and columns are dependent, μ = 0.
+which is ‖G‖² / 2μ without bounds (l = −∞). If w ≥ 0 is asked for, μ is the least eigenvalue of H,
+and 0 if columns are dependent and α = 0.
 
 Robbins, Monro, A stochastic approximation method (1951); Johnson, Zhang, Accelerating stochastic
 gradient descent using predictive variance reduction (2013); Lawson, Hanson, Solving Least Squares
-Problems (1974), chapter 23.
+Problems (1974), chapter 23; Portugal, Júdice, Vicente, A comparison of block pivoting and interior
+point algorithms for linear least squares problems with nonnegative variables (1994).
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import kernel
+
+from ._least_squares import numerical_rank, singular_values
 
 
 class State(NamedTuple):
@@ -50,23 +57,41 @@ class Problem(NamedTuple):
     A: np.ndarray  # (n, p)
     c: np.ndarray  # (n, q)
     S: float
-    mu: float
+    mu: float  # (q,) where the penalty differs from target to target
     L: float
     d: np.ndarray  # (p, 1)
     x_mean: np.ndarray  # of the columns before scaling
     y_mean: np.ndarray
     rest: float = 0.0  # what P is more than (1): if A, c are a triangle, what it left out
+    alpha: float | np.ndarray = 0.0  # or (q,)
+    offset: bool = False  # the first column of A is the offset's, which is penalised as well
+
+    @classmethod
+    def of_triangle(cls, rows, tri, S):
+        """The rows by their triangle, for w ≥ 0: columns of about equal length, μ of all of H."""
+        R, u, Rc, uc, d, r = tri
+        x_mean, y_mean = rows.x0, rows.y0
+        if rows.intercept:
+            x_mean, y_mean = x_mean + R[0, 1:] / R[0, 0], y_mean + u[0] / R[0, 0]
+        sigma = singular_values(Rc * d)
+        mu = float(sigma[-1] ** 2 / S) if numerical_rank(sigma) == len(d) else 0.0
+        rest, L = float(r @ r / (2 * S)), sigma[0] ** 2 / S
+        return cls(Rc * d, uc, S, mu, L, d[:, None], x_mean, y_mean, rest)
 
     def gradient(self, v):
         """∇P of (1), and the residual A v − c on the way."""
         r = self.A @ v - self.c
-        return self.A.T @ r / self.S, r
+        return (self.A.T @ r + self.alpha * v) / self.S, r
 
     def state(self, v, G, r, lower=-np.inf):
         """The State at v, in the user's coordinates."""
         w = self.d * v
-        P = self.rest + float((r * r).sum() / (2 * self.S))
-        return State(w, self.y_mean - self.x_mean @ w, P, gap(v, G, self.mu, lower))
+        b = self.y_mean - self.x_mean @ w
+        if self.offset:
+            b, w = w[0], w[1:]
+        size = (r * r).sum() + (self.alpha * v * v).sum()
+        P = self.rest + float(size / (2 * self.S))
+        return State(w, b, P, gap(v, G, self.mu, lower))
 
 
 def gap(w, G, mu, lower=-np.inf):
@@ -76,12 +101,17 @@ def gap(w, G, mu, lower=-np.inf):
         return float(-(G * step + mu / 2 * np.where(np.isinf(step), 0.0, step) ** 2).sum())
 
 
-def extremes(A, S):
-    """μ and L of (2): the smallest eigenvalue of H that is not rounding, and the largest."""
-    G = A @ A.T if len(A) < A.shape[1] else A.T @ A
-    values = np.linalg.eigvalsh(G / S)
+def extremes(A, S, alpha=0.0):
+    """μ and L of (2): the smallest eigenvalue of H that is not rounding, and the largest.
+
+    A penalty leaves no direction flat: μ ≥ α/S, also in directions that no row has.
+    """
+    n, p = A.shape
+    values = np.linalg.eigvalsh(A @ A.T if n < p else A.T @ A)
     L = values[-1]
-    return float(values[values > 1e-13 * len(G) * L].min(initial=L)), float(L)
+    least = values[values > 1e-13 * len(values) * L].min(initial=L)
+    none = 0.0 if n < p else max(values[0] - 1e-15 * len(values) * L, 0.0)
+    return np.where(alpha > 0, none + alpha, least) / S, np.max(L + alpha) / S
 
 
 def gradient_descent(problem, step):
@@ -94,30 +124,33 @@ def gradient_descent(problem, step):
 
 
 @kernel
-def epoch(A, t, g, w, eta, order):
-    """Update (3) once for every row in `order`; w changes in place."""
+def epoch(A, t, g, w, eta, shrink, order):
+    """Update (3) once for every row in `order`, with shrink = ηα/n; w changes in place."""
     for i in order:
         a_i = A[i]
         e = dot(a_i, w) - t[i]
+        if shrink > 0.0:
+            add_scaled(w, -shrink, w)
         add_scaled(w, -eta * e, a_i)
         add_scaled(w, -eta, g)
 
 
 def stochastic_gradient_descent(problem, step, rng):
-    """Yield the State for ever, one epoch of (3) apart."""
+    """Yield the State for ever, one epoch of (3) apart; the step is for ∇P of a mean row."""
     A, c, S, *_ = problem
     n, p = A.shape
+    alpha = np.broadcast_to(problem.alpha, c.shape[1])
     v = np.zeros((p, c.shape[1]))
     t, g = c, np.zeros_like(v)
+    eta = step * (n / S)  # a_i a_iᵀ has the mean AᵀA / n, and not AᵀA / S
     while True:
         for k in range(c.shape[1]):
-            v_k, t_k = v[:, k].copy(), t[:, k].copy()
-            # a_i a_iᵀ has the mean H·S/n, so the step is longer by n/S and g shorter
-            epoch(A, t_k, g[:, k] * (S / n), v_k, step * (n / S), rng.permutation(n))
+            v_k, t_k, g_k = v[:, k].copy(), t[:, k].copy(), g[:, k].copy()
+            epoch(A, t_k, g_k, v_k, eta, eta * alpha[k] / n, rng.permutation(n))
             v[:, k] = v_k
-        g, r = problem.gradient(v)
-        t = r + c  # A v
-        yield problem.state(v, g, r)
+        G, r = problem.gradient(v)
+        t, g = r + c, (G * S - alpha * v) / n  # A v, Aᵀ(A v − c) / n
+        yield problem.state(v, G, r)
 
 
 def non_negative(problem):
@@ -159,3 +192,54 @@ def best_on(A, c, free):
     w = np.zeros(A.shape[1])
     w[free] = np.linalg.lstsq(A[:, free], c)[0]
     return w
+
+
+class Normal(NamedTuple):
+    """The same problem by its normal equations: G = AᵀA, B = Aᵀc and Σ c², α > 0 and S = 1/2."""
+
+    G: np.ndarray  # (p, p)
+    B: np.ndarray  # (p, q)
+    c_sq: float
+    alpha: np.ndarray  # (q,)
+    x_mean: np.ndarray
+    y_mean: np.ndarray
+
+    def state(self, w):
+        """The State at w ≥ 0, and half of ∇P."""
+        g = self.G @ w - self.B + self.alpha * w
+        P = float(self.c_sq + (w * (g - self.B)).sum())
+        b = self.y_mean - self.x_mean @ w
+        return State(w, b, P, gap(w, 2 * g, 2 * self.alpha, lower=0.0)), g
+
+
+def block_pivoting(normal):
+    """Yield the State after each exchange of signs; end at the minimum over w ≥ 0.
+
+    A guess of the positive weights gives w on them and the slope g of P on the others. All that
+    have the wrong sign change sides at once. If their number has not fallen for three exchanges,
+    only the last of them changes sides until it has: that cannot go round in circles.
+    """
+    w = np.zeros_like(normal.B)
+    for k, alpha in enumerate(normal.alpha):
+        free = normal.B[:, k] > 0
+        fewest, patience = len(free) + 1, 3
+        while True:
+            v = np.zeros(len(w))
+            H = normal.G[np.ix_(free, free)]
+            H.flat[:: len(H) + 1] += alpha
+            if len(H):
+                v[free] = lapack.dposv(H, normal.B[free, k], overwrite_a=1)[1].ravel()
+            w[:, k] = np.maximum(v, 0.0)
+            state, _ = normal.state(w)
+            yield state
+            g = normal.G @ v - normal.B[:, k] + alpha * v
+            noise = 1e-13 * np.abs(normal.B[:, k]).max(initial=0.0)
+            wrong = np.flatnonzero(np.where(free, v < 0, g < -noise))
+            if not len(wrong):
+                break
+            if len(wrong) < fewest:
+                fewest, patience = len(wrong), 3
+            else:
+                patience -= 1
+            wrong = wrong if patience >= 0 else wrong[-1:]
+            free[wrong] = ~free[wrong]

@@ -269,7 +269,7 @@ def triangle(rows):
 
 
 class Triangle(NamedTuple):
-    """R and u of (5), and the same for centred columns: without the row and column of a free offset."""
+    """R and u of (5), and the same for centred columns: no row and column for a free offset."""
 
     R: np.ndarray
     u: np.ndarray

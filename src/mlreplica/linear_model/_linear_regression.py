@@ -37,6 +37,34 @@ GRAM = ("auto", "cholesky")  # the solvers that start with the normal equations
 RESULTS = ("rank_", "singular_", "certificate_")  # not left by every solver
 
 
+def training_set(estimator, X, y, accept_sparse):
+    """X, y (n, q), and whether y came as one column; entries are checked by the solvers."""
+    if (
+        type(X) is np.ndarray
+        and type(y) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in FLOATS
+        and X.size
+        and y.dtype in FLOATS
+        and y.ndim in (1, 2)
+        and len(X) == len(y)
+        and y.size
+    ):
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+    else:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse=accept_sparse,
+            dtype=FLOATS,
+            y_numeric=True,
+            multi_output=True,
+        )
+    return X, (y[:, None] if y.ndim == 1 else y), y.ndim == 1
+
+
 class LinearRegression(
     CallbackSupport, LinearPrediction, MultiOutputMixin, RegressorMixin, BaseEstimator
 ):
@@ -170,7 +198,8 @@ class LinearRegression(
         """
         if parameters(self) != DEFAULTS:
             self._validate_params()
-        X, Y, one_target = self._training_set(X, y)
+        sparse = ["csr", "csc"] if self.solver in GRAM and not self.positive else False
+        X, Y, one_target = training_set(self, X, y, sparse)
         for name in RESULTS:
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
@@ -211,28 +240,6 @@ class LinearRegression(
             feature_names=getattr(self, "feature_names_in_", None),
             level=level,
         )
-
-    def _training_set(self, X, y):
-        """X, y (n, q), and whether y came as one column; entries are checked by the solvers."""
-        if not (
-            type(X) is np.ndarray
-            and type(y) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in FLOATS
-            and X.size
-            and y.dtype in FLOATS
-            and y.ndim in (1, 2)
-            and len(X) == len(y)
-            and y.size
-        ):
-            sparse = False if self.positive or self.solver not in GRAM else ["csr", "csc"]
-            X, y = validate_data(
-                self, X, y, accept_sparse=sparse, dtype=FLOATS, y_numeric=True, multi_output=True
-            )
-        else:
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        return X, (y[:, None] if y.ndim == 1 else y), y.ndim == 1
 
     def _rows(self, X, Y, sample_weight):
         """The rows in the coordinates that the solvers take."""
@@ -295,7 +302,7 @@ class LinearRegression(
         """Name, problem, solver and its limits for "gd" and "sgd"."""
         A, c, x_mean, y_mean = centred(rows)
         (n, p), S = A.shape, float(len(A) if rows.s is None else rows.s.sum())
-        mu, L = descent.extremes(A, S)
+        mu, L = map(float, descent.extremes(A, S))
         problem = descent.Problem(A, c, S, mu, L, np.ones((p, 1)), x_mean, y_mean)
         tol = self.tol * float((c * c).sum()) / (2 * S)
         if self.solver == "gd":
@@ -309,17 +316,10 @@ class LinearRegression(
 
     def _non_negative(self, rows):
         """Name, problem, solver and its limits for w ≥ 0."""
-        R, u, Rc, uc, d, r = Triangle.of(rows)
-        S, p = float(len(rows.X) if rows.s is None else rows.s.sum()), len(d)
-        x_mean, y_mean = rows.x0, rows.y0
-        if rows.intercept:
-            x_mean, y_mean = x_mean + R[0, 1:] / R[0, 0], y_mean + u[0] / R[0, 0]
-        sigma = singular_values(Rc * d)
-        mu = float(sigma[-1] ** 2 / S) if numerical_rank(sigma) == p else 0.0
-        problem = descent.Problem(
-            Rc * d, uc, S, mu, sigma[0] ** 2 / S, d[:, None], x_mean, y_mean, r @ r / (2 * S)
-        )
-        return "nnls", problem, descent.non_negative(problem), None, 10 * p * uc.shape[1] + 10
+        S = float(len(rows.X) if rows.s is None else rows.s.sum())
+        problem = descent.Problem.of_triangle(rows, Triangle.of(rows), S)
+        most = 10 * rows.X.shape[1] * rows.y.shape[1] + 10
+        return "nnls", problem, descent.non_negative(problem), None, most
 
     def _drive(self, rows, name, problem, states, tol, max_iter):
         """Drive an iterative solver to its end."""

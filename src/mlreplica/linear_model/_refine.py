@@ -96,7 +96,7 @@ def right_side(hi, lo, a, v):
 
 
 def refine(rows, R, d, v, penalty=0.0, steps=10):
-    """Correct v (k, q) in place by (2) until its last digits; R belongs to the columns A·diag(d)."""
+    """Correct v (k, q) in place by (2) until its last digits; R is that of the columns d_j A_j."""
     k, p = len(d), rows.X.shape[1]
     a = np.full(k, penalty) if np.ndim(penalty) == 0 else penalty
     T = d[:, None] * solve_triangular(R, np.eye(k))  # A T = Q / √s

@@ -1,0 +1,123 @@
+r"""Leave one row out, for every row and every α, without fitting again
+
+With A, c and α as in `_ridge`, the fitted values of c are H c with the hat matrix
+
+    H = A (AᵀA + αI)⁻¹ Aᵀ + √s√sᵀ/S,      the last term for the offset alone.                (8)
+
+The residual of row i in the fit without row i follows from the fit with it:
+
+    e_i = r_i / (1 − h_i),    r = c − H c,    h_i = H_ii.                                    (9)
+
+Let AᵀA = V Λ Vᵀ, B = A V and D = 1/(Λ + α). All α share V, so one product of B, and one of the
+squares of B, with a matrix of p numbers an α gives all residuals of a block of rows:
+
+    h_i = Σ_j B_ij² D_j + s_i/S,     r_i = c_i − Σ_j B_ij D_j (Bᵀc)_j.                      (10)
+
+With n ≤ p rows, I − A(AᵀA + αI)⁻¹Aᵀ = α (AAᵀ + αI)⁻¹, and α cancels: with AAᵀ = Q Λ Qᵀ
+
+    e_i = Σ_j Q_ij D_j (Qᵀc)_j / Σ_j Q_ij² D_j                                              (11)
+
+over all directions but that of √s, if there is an offset: it is an eigenvector, as Aᵀ√s = 0.
+
+Allen, The relationship between variable selection and data augmentation and a method for
+prediction (1974); Golub, Heath, Wahba, Generalized cross-validation as a method for choosing a
+good ridge parameter (1979).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._least_squares import Triangle
+from ._ridge import as_arrays
+from ._sparse import means
+
+SAFE = 1e-10  # α / λ₁ from which eigenvalues of AᵀA are good enough
+
+
+class Errors(NamedTuple):
+    """What leaving out tells, and what a fit can use again."""
+
+    total: np.ndarray  # (q, m): Σ_i e_i² for each target and α
+    each: np.ndarray | None  # (n, q, m): e of (9), which has the factor √s_i
+    M: np.ndarray | None  # ZᵀZ of the rows if n > p, for the fit that follows
+
+
+def tall(rows, alphas, keep, by_svd):
+    """By (10), one block of rows after another."""
+    M, i, p = rows.gram(), int(rows.intercept), rows.X.shape[1]
+    C, x_mean, y_mean = M, rows.x0, rows.y0
+    if i:
+        x_mean, y_mean = x_mean + M[0, 1 : p + 1] / M[0, 0], y_mean + M[0, p + 1 :] / M[0, 0]
+        C = M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:] / M[0, 0])
+    values, V = np.linalg.eigh(C[:p, :p])
+    if (by_svd or alphas.min() < SAFE * values[-1]) and not sp.issparse(rows.X):
+        _, sigma, Vt = np.linalg.svd(Triangle.of(rows).Rc)
+        values, V = np.zeros(p), Vt.T
+        values[: len(sigma)] = sigma**2
+    D = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)  # (p, m)
+    n, q, m = rows.X.shape[0], rows.y.shape[1], len(alphas)
+    W = (D[:, None] * (V.T @ C[:p, p:])[:, :, None]).reshape(p, q * m)
+    S = float(n if rows.s is None else rows.s.sum())
+    each = np.empty((n, q, m)) if keep else None
+
+    def work(blocks):
+        total = np.zeros((q, m))
+        for b, Z in blocks:
+            B = Z[:, :p] @ V
+            e = Z[:, p:, None] - (B @ W).reshape(len(B), q, m)
+            B *= B
+            left = 1.0 - B @ D  # 1 − h
+            if i:
+                left -= (1.0 if rows.s is None else rows.s[b, None]) / S
+            e /= left[:, None]
+            total += np.einsum("iqm,iqm->qm", e, e)
+            if keep:
+                each[b] = e
+        return total
+
+    about = rows._replace(intercept=False, x0=x_mean, y0=y_mean)
+    return Errors(sum(about.map(work)), each, M)
+
+
+def wide(rows, alphas, keep, by_svd):
+    """By (11)."""
+    n = rows.X.shape[0]
+    root = np.ones(n) if rows.s is None else np.sqrt(rows.s)
+    one = root / np.linalg.norm(root)
+    if sp.issparse(rows.X):
+        K, c = sparse_products(rows, root)
+        by_svd = False
+    else:
+        A, c, _ = as_arrays(rows)
+        K = None if by_svd else A @ A.T
+    if by_svd:
+        if rows.intercept:  # one more column makes √s the first singular vector, for certain
+            A = np.column_stack([A, 2.0 * np.linalg.norm(A) * one + 1e-300])
+        Q, sigma, _ = np.linalg.svd(A, full_matrices=False)
+        values, Q = sigma[::-1] ** 2, Q[:, ::-1]
+    else:
+        if rows.intercept:
+            K = K + np.outer(one, 4.0 * K.trace() * one)
+        values, Q = np.linalg.eigh(K)
+    if rows.intercept:
+        values, Q = values[:-1], Q[:, :-1]
+    D = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)  # (n, m)
+    q, m = c.shape[1], len(alphas)
+    beta = Q @ (D[:, None] * (Q.T @ c)[:, :, None]).reshape(len(D), q * m)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        e = beta.reshape(n, q, m) / ((Q * Q) @ D)[:, None]
+    e[root == 0.0] = 0.0
+    return Errors(np.einsum("iqm,iqm->qm", e, e), e if keep else None, None)
+
+
+def sparse_products(rows, root):
+    """AAᵀ and c of a sparse X about its means, without filling X."""
+    X, y, one = rows.X, rows.y, np.ones(rows.X.shape[0])
+    K = (X @ X.T).toarray()
+    if rows.intercept:
+        x_mean, y_mean = means(X, y, rows.s)
+        t, y = X @ x_mean, y - y_mean
+        K += (x_mean @ x_mean) * np.outer(one, one) - np.outer(t, one) - np.outer(one, t)
+    return K * np.outer(root, root), root[:, None] * y

@@ -1,0 +1,384 @@
+r"""Ridge regression: least squares with a price on the length of w
+
+    minimise over w, b:   P(w, b) = Σ_i s_i (y_i − x_iᵀw − b)² + α ‖w‖²,    α ≥ 0            (1)
+
+Let A, c be the rows √s_i [x_i − x̄, y_i − ȳ] about the weighted means; then b = ȳ − x̄ᵀw as in least
+squares. (If the offset has its price too, + α b², then A = √s [1 X], c = √s y, and b is a weight
+like the others.) Half the gradient of P, with the sign changed, is
+
+    g(w) = Aᵀ(c − A w) − α w,       g = 0   ⇔   (AᵀA + αI) w = Aᵀc.                          (2)
+
+So w is a combination of the rows, w = Aᵀβ, and if there are fewer rows than columns the smaller
+system is the one in β,
+
+    (AAᵀ + αI) β = c,     w = Aᵀβ        (the dual).                                         (3)
+
+Ridge regression is least squares on p more rows, √α times the unit vectors with target 0,
+
+    P = ‖[c; 0] − [A; √αI] w‖²,                                                              (4)
+
+so what `_least_squares` says about digits holds for it, with κ² = (σ₁² + α) / (σ_p² + α): normal
+equations where an estimate of κ and a correction step prove them right, otherwise the triangle of
+(4), refined. With A = U Σ Vᵀ, each direction v_j of the columns is shrunk by its own factor,
+
+    w = Σ_j v_j · σ_j / (σ_j² + α) · u_jᵀc.                                                  (5)
+
+How far is the minimum? g(w) = −(AᵀA + αI)(w − w*) since g is linear, and P is quadratic, so
+
+    P(w) − P(w*) = (w − w*)ᵀ(AᵀA + αI)(w − w*) = gᵀ(AᵀA + αI)⁻¹g ≤ ‖g‖²/(σ_p² + α) ≤ ‖g‖²/α, (6)
+
+where the last bound is also the gap to the dual objective 2θᵀc − ‖θ‖² − ‖Aᵀθ‖²/α at θ = c − A w.
+A direct solver leaves a g of the size of rounding, (p + √n) ε ‖A‖ (‖c‖ + ‖A‖ ‖w‖).
+
+Conjugate gradients (Hestenes, Stiefel 1952) need only products of AᵀA with a vector:
+
+    G = AᵀA + αI,  t = ‖g‖²/dᵀGd,  w ← w + t d,  g ← g − t G d,  d ← g + (‖g‖²/‖g_old‖²) d.  (7)
+
+Hoerl, Kennard, Ridge regression: biased estimation for nonorthogonal problems (1970);
+Björck, Numerical Methods for Least Squares Problems (1996), sections 2.7 and 7.4.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas, lapack
+from scipy.optimize import minimize
+
+from ._descent import gap
+from ._least_squares import (
+    EPS,
+    GOOD,
+    ONES,
+    Triangle,
+    centred,
+    cholesky,
+    from_triangle,
+    good,
+    power_of_two,
+    small,
+)
+
+
+class Solution(NamedTuple):
+    """What a direct solver finds: w (p, q), b (q,), a bound on P − P*, and its name."""
+
+    w: np.ndarray
+    b: np.ndarray
+    gap: float
+    solver: str
+
+
+def by_normal_equations(X, y, alpha, intercept):
+    """Solve (2) on a small copy of [X y], α > 0 a number; None unless ε (κ² + ‖c‖/‖w‖) is small.
+
+    As in least squares, but κ² ≤ 1 + trace(AᵀA) / α is known beforehand: nothing to estimate.
+    """
+    n, p = X.shape
+    Z = np.empty((n, p + y.shape[1]), order="F")
+    Z[:, :p], Z[:, p:] = X, y
+    if intercept:
+        one = ONES[:n]
+        mean = blas.dgemv(1.0 / n, Z, one, trans=1)
+        Z = blas.dger(-1.0, one, mean, a=Z, overwrite_a=1)  # Z − 1·meanᵀ
+    M = blas.dsyrk(1.0, Z, trans=1)  # ZᵀZ, the upper triangle
+    lengths_sq = M.diagonal().tolist()
+    most, G = sum(lengths_sq[:p]) + alpha, M[:p, :p]
+    if not most + sum(lengths_sq[p:]) < 1e280:  # overflow, or an entry is NaN or infinite
+        return None
+    G.flat[:: p + 1] += alpha
+    w = lapack.dposv(G, M[:p, p:])[1]
+    error, gap, share = EPS * most / alpha, 0.0, (p + math.sqrt(n)) * EPS
+    for w_k, c_sq in zip(w.T.tolist(), lengths_sq[p:], strict=True):
+        size, c = math.hypot(*w_k) * math.sqrt(most), math.sqrt(c_sq)
+        if not error * (size + c) <= GOOD * size and c > 0.0:
+            return None
+        gap += (share * (size + c)) ** 2 * most / alpha  # (6)
+    b = mean[p:] - mean[:p].dot(w) if intercept else np.zeros(y.shape[1])
+    return Solution(w, b, gap, "cholesky")
+
+
+def groups(alpha):
+    """(α, the targets that have it) for every different α."""
+    return [(float(a), np.flatnonzero(alpha == a)) for a in np.unique(alpha)]
+
+
+def penalty(rows, alpha):
+    """The diagonal that α adds to AᵀA: none for a free offset."""
+    a = np.full(rows.X.shape[1] + rows.intercept, alpha)
+    if rows.intercept and rows.free:
+        a[0] = 0.0
+    return a
+
+
+def rounding(rows, rcond, c, v):
+    """(6) for a direct solver, at ‖A‖ ≈ 1; rcond, an estimate, is taken for a third of itself."""
+    k, n = len(v), rows.X.shape[0]
+    share = (k + math.sqrt(n)) * EPS * (np.linalg.norm(v, axis=0) + c)
+    return float((share**2).sum() * 3.0 / rcond)
+
+
+def unpacked(rows, v, gap, solver):
+    """The Solution from v = (offset, w), in the user's coordinates."""
+    if not rows.intercept:
+        return Solution(v, np.zeros(v.shape[1]), gap, solver)
+    w = v[1:]
+    return Solution(w, rows.y0 + (v[0] - rows.x0 @ w), gap, solver)
+
+
+def by_cholesky(rows, alpha, M=None):
+    """Solve (2), corrected by the gradient of the rows unless good; None if digits are lost."""
+    M = rows.gram() if M is None else M
+    k = len(M) - rows.y.shape[1]
+    v, gap = np.empty((k, len(alpha))), 0.0
+    if not np.isfinite(M[k:].sum()):
+        return None
+    for a, targets in groups(alpha):
+        price = penalty(rows, a)
+        factor = cholesky(M[:k, :k] + np.diag(price))
+        if factor is None:
+            return None
+        c, found = np.sqrt(M.diagonal()[k + targets]), factor.solve(M[:k, k + targets])
+        scaled = found / factor.d[:, None]
+        if not good(factor.rcond, c, scaled) and c.any():
+            some = rows._replace(y=rows.y[:, targets], y0=rows.y0[targets])
+            if not corrected(some, factor, found, price[:, None]):
+                return None
+        v[:, targets] = found
+        gap += rounding(rows, factor.rcond, c, found / factor.d[:, None])
+    return unpacked(rows, v, gap, "cholesky")
+
+
+def corrected(rows, factor, v, price):
+    """v ← v + (AᵀA + αI)⁻¹ g(v) in place until a step is small; False if it does not become so."""
+    for _ in range(3):
+        step = factor.solve(rows.gradient(v) - price * v)
+        v += step
+        if small(step / factor.d[:, None], v / factor.d[:, None]):
+            return True
+    return False
+
+
+def with_penalty(tri, alpha):
+    """The triangle of (4) from the triangle of A; a free offset has no part in it."""
+    p, i = len(tri.d), tri.R.shape[1] - len(tri.d)
+    below = np.hstack([math.sqrt(alpha) * np.eye(p), np.zeros((p, tri.uc.shape[1]))])
+    T = np.linalg.qr(np.vstack([np.hstack([tri.Rc, tri.uc]), below]), mode="r")
+    Rc, uc, rest = T[:p, :p], T[:p, p:], np.linalg.norm(T[p:, p:], axis=0)
+    R, u = np.zeros((p + i, p + i)), np.vstack([tri.u[:i], uc])
+    R[:i], R[i:, i:] = tri.R[:i], Rc
+    d = power_of_two(np.abs(Rc).max(axis=0))
+    return Triangle(R, u, Rc, uc, d, np.hypot(rest, tri.rest))
+
+
+def by_qr(rows, alpha):
+    """Solve (4) by orthogonal transformations, refined where κ asks for it."""
+    whole = Triangle.of(rows)
+    v, gap = np.empty((whole.R.shape[1], len(alpha))), 0.0
+    for a, targets in groups(alpha):
+        some = rows._replace(y=rows.y[:, targets], y0=rows.y0[targets])
+        tri = whole._replace(
+            u=whole.u[:, targets], uc=whole.uc[:, targets], rest=whole.rest[targets]
+        )
+        tri = with_penalty(tri, a) if a > 0 else tri
+        v[:, targets], _ = from_triangle(some, tri, penalty(rows, a))
+        R = tri.Rc * tri.d
+        rcond = lapack.dtrcon(R)[0] ** 2 if len(R) == len(tri.d) else 0.0
+        scaled = v[-len(tri.d) :, targets] / tri.d[:, None]
+        c = np.linalg.norm(np.vstack([tri.uc, tri.rest]), axis=0)
+        gap += rounding(rows, rcond, c, scaled) if rcond > 0 else math.inf
+    return unpacked(rows, v, gap, "qr")
+
+
+def by_svd(rows, alpha):
+    """Solve by (5), from the singular values of the triangle of A; α > 0."""
+    _, _, Rc, uc, *_ = tri = Triangle.of(rows)
+    U, sigma, Vt = np.linalg.svd(Rc, full_matrices=False)
+    v = shrunk(U, sigma, Vt, uc, alpha)
+    c = np.linalg.norm(np.vstack([uc, tri.rest]), axis=0)
+    gap = svd_rounding(rows, sigma, c, v, alpha)
+    return unpacked(rows, tri.with_intercept(v), gap, "svd")
+
+
+def shrunk(U, sigma, Vt, c, alpha):
+    """(5) for every target."""
+    return Vt.T @ ((sigma[:, None] / (sigma[:, None] ** 2 + alpha)) * (U.T @ c))
+
+
+def svd_rounding(rows, sigma, c, w, alpha):
+    """(6) with the largest and smallest singular value in place of an estimate of κ."""
+    top = sigma[0] if len(sigma) else 0.0
+    rcond = alpha.min() / (alpha.min() + top**2)
+    return rounding(rows, rcond, c, math.sqrt(alpha.max() + top**2) * w)
+
+
+class Frame(NamedTuple):
+    """The way from the weights of A back to w and b."""
+
+    x_mean: np.ndarray
+    y_mean: np.ndarray
+    offset: bool  # the first weight is b itself
+
+    def __call__(self, w):
+        """w and b in the user's coordinates."""
+        return (w[1:], w[0]) if self.offset else (w, self.y_mean - self.x_mean @ w)
+
+
+def as_arrays(rows, overwrite=False):
+    """A, c of (2) as arrays, and their Frame."""
+    if rows.free or not rows.intercept:
+        A, c, x_mean, y_mean = centred(rows, overwrite)
+        return A, c, Frame(x_mean, y_mean, False)
+    A, c = np.hstack([np.ones((len(rows.X), 1)), rows.X]), rows.y.astype(float)
+    if rows.root is not None:
+        A, c = rows.root[:, None] * A, rows.root[:, None] * c
+    return A, c, Frame(np.zeros(A.shape[1]), np.zeros(c.shape[1]), True)
+
+
+def by_dual(rows, alpha, solver="cholesky", overwrite=False):
+    """Solve by (3) for n < p, α > 0, corrected unless κ² ε is small; by QR if that loses digits."""
+    A, c, frame = as_arrays(rows, overwrite)
+    w, gap, solver = dual(rows, A, c, alpha, solver)
+    return Solution(*frame(w), gap, solver)
+
+
+def dual(rows, A, c, alpha, solver):
+    """w of (3), the bound (6) and the solver."""
+    n, q = c.shape
+    w, gap = np.empty((A.shape[1], q)), 0.0
+    size = np.linalg.norm(c, axis=0)
+    if solver == "svd":
+        w = shrunk(*np.linalg.svd(A, full_matrices=False), c, alpha)
+        top = math.sqrt(float(np.einsum("ij,ij->", A, A)))
+        return w, svd_rounding(rows, np.array([top]), size, w, alpha), "svd"
+    if solver == "cholesky":
+        K = np.asfortranarray(A @ A.T)
+        if (
+            rows.intercept and rows.free
+        ):  # 1ᵀA = 0 and 1ᵀc = 0: fill this direction, and β will have none of it
+            root = np.ones(n) if rows.root is None else rows.root
+            one = root / np.linalg.norm(root)
+            K += np.outer(one, one * (K.trace() / n))
+        for a, targets in groups(alpha):
+            factor = cholesky(K + a * np.eye(n))
+            found = None if factor is None else dual_weights(A, c[:, targets], a, factor)
+            if found is None:
+                break
+            w[:, targets] = found
+            top = float(np.abs(K).sum(axis=0).max()) + a
+            gap += rounding(rows, a / top, size[targets], math.sqrt(top) * found)
+        else:
+            return w, gap, "cholesky"
+    Q, L = np.linalg.qr(A.T)  # the rows of A lie in the span of Q: w = Q z
+    none = rows._replace(s=None, root=None, intercept=False, x0=np.zeros(n), y0=np.zeros(q))
+    found = by_qr(none._replace(X=np.ascontiguousarray(L.T), y=c), alpha)
+    return Q @ found.w, found.gap, "qr"
+
+
+def dual_weights(A, c, alpha, factor):
+    """w = Aᵀβ with β of (3); None if three corrections do not settle it."""
+    beta = factor.solve(c)
+    w = A.T @ beta
+    if GOOD * factor.rcond >= EPS:
+        return w
+    for _ in range(3):
+        step = factor.solve(c - A @ w - alpha * beta)
+        beta += step
+        step = A.T @ step
+        w = w + step
+        if small(step, w):
+            return w
+    return None
+
+
+class State(NamedTuple):
+    """Where conjugate gradients are: w (p, q), b (q,), P, the bound (6) on P − P*, what is left."""
+
+    w: np.ndarray
+    b: np.ndarray
+    objective: float
+    gap: float
+    rest: float  # the largest of ‖g‖ / ‖g(0)‖ and of gap / P(0), over all targets
+
+
+class Products(NamedTuple):
+    """The products with a dense A that (7) asks for."""
+
+    A: np.ndarray
+
+    @property
+    def shape(self):
+        """(n, p)"""
+        return self.A.shape
+
+    def gradient(self, c, w):
+        """Aᵀ(c − A w), and ‖c − A w‖² of every target."""
+        r = c - self.A @ w
+        return self.A.T @ r, (r * r).sum(axis=0)
+
+    def normal(self, d):
+        """AᵀA d"""
+        return self.A.T @ (self.A @ d)
+
+
+def conjugate_gradients(products, c, alpha, tol, frame):
+    """Yield the State after each step (7), all targets at once; end where rounding stops progress.
+
+    Where g seems small enough it is computed
+    afresh and the directions start anew, so that the last bound does not rest on the recursion.
+    """
+    w = np.zeros((products.shape[1], c.shape[1]))
+    first, c_sq = products.gradient(c, w)
+    g = d = first
+    g_sq, before = (g * g).sum(axis=0), np.inf
+
+    def state():
+        P = float((c_sq - (w * (first + g)).sum(axis=0)).sum())
+        gaps = np.where(g_sq > 0, g_sq / alpha, 0.0)
+        share = np.where(alpha > 0, gaps / c_sq, 0.0)
+        rest = np.maximum(np.sqrt(g_sq) / np.linalg.norm(first, axis=0), share)
+        return State(*frame(w), P, float(gaps.sum()), float(np.nanmax(rest, initial=0.0)))
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        while True:
+            Gd = products.normal(d) + alpha * d
+            step = np.where(g_sq > 0, g_sq / (d * Gd).sum(axis=0), 0.0)
+            w, g, old_sq = w + step * d, g - step * Gd, g_sq
+            g_sq = (g * g).sum(axis=0)
+            now = state()
+            if now.rest > tol / 2:
+                yield now
+                d = g + np.where(old_sq > 0, g_sq / old_sq, 0.0) * d
+                continue
+            g = products.gradient(c, w)[0] - alpha * w
+            g_sq, d = (g * g).sum(axis=0), g
+            now = state()
+            yield now
+            if not now.rest < before / 2:
+                return
+            before = now.rest
+
+
+def projected(products, c, alpha, tol, frame):
+    """Yield the State once, at the minimum over w ≥ 0 by L-BFGS-B: for many columns, α > 0."""
+    w = np.zeros((products.shape[1], c.shape[1]))
+    for k, a in enumerate(alpha):
+
+        def objective(v, k=k, a=a):
+            g, r_sq = products.gradient(c[:, k : k + 1], v[:, None])
+            return float(r_sq[0] + a * v @ v), 2 * (a * v - g[:, 0])
+
+        limits = {"maxiter": 15_000, "maxfun": 30_000, "ftol": 0.0, "maxcor": 30}
+        limits["gtol"] = tol * float(np.abs(objective(w[:, k])[1]).max())
+        w[:, k] = minimize(
+            objective,
+            w[:, k],
+            jac=True,
+            bounds=[(0, None)] * len(w),
+            method="L-BFGS-B",
+            options=limits,
+        ).x
+    g, r_sq = products.gradient(c, w)
+    bound = gap(w, 2 * (alpha * w - g), 2 * alpha, lower=0.0)
+    P = float((r_sq + alpha * (w * w).sum(axis=0)).sum())
+    yield State(*frame(w), P, bound, bound / max(float((c * c).sum()), 1e-300))
