@@ -5,6 +5,7 @@ from importlib import import_module
 HOME = {
     "LinearRegression": "_linear_regression",
     "LogisticRegression": "_logistic_regression",
+    "LogisticRegressionCV": "_logistic_cv",
     "Perceptron": "_perceptron_classifier",
     "Ridge": "_ridge_regressor",
     "RidgeCV": "_ridge_cv",
@@ -19,6 +20,7 @@ HOME = {
 __all__ = [
     "LinearRegression",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "Perceptron",
     "Ridge",
     "RidgeCV",

@@ -1,14 +1,46 @@
-r"""Logistic regression: the problem that every solver of it takes and the state that it yields
+r"""Logistic regression: objective, derivatives and certificate
 
 With weights s_i > 0 of the rows, Σ s_i = 1, and scores f_i = W x_i + b,
 
     minimise over W, b:   P(W, b) = Σ s_i L(y_i, f_i) + l1 ‖W‖₁ + l2/2 ‖W‖²                  (1)
 
-    L(y, f) = log(1 + e^{−yf}),  y ∈ {−1, +1}, f ∈ ℝ        (two classes: one row W, K = 1)
-    L(y, f) = log Σ_k e^{f_k} − f_y,  y ∈ {0 … K−1}, f ∈ ℝ^K
+    L(y, f) = log(1 + e^{−yf}),         y ∈ {−1, +1}, f ∈ ℝ        (two classes: K = 1)
+    L(y, f) = log Σ_k e^{f_k} − f_y,    y ∈ {0 … K−1}, f ∈ ℝ^K
 
 scikit-learn's C is in l1 = ρ/(C S) and l2 = (1 − ρ)/(C S), S the sum of the weights as given and
-ρ its `l1_ratio`: its objective is (1) times C S.
+ρ its `l1_ratio`: its objective is (1) times C S. With the probabilities
+
+    p = 1/(1 + e^{−f}) of y = +1,   or   p_k = e^{f_k} / Σ_l e^{f_l}                          (2)
+
+the derivatives for l1 = 0 are, x̃ standing for x with a 1 at its end and W̃ for W beside b,
+
+    ∇P = Σ s_i (p_i − t_i) x̃_iᵀ + l2 W,     t_i = 1 (y_i = +1) or e_{y_i}                     (3)
+    ∇²P = Σ s_i (diag(p_i) − p_i p_iᵀ) ⊗ x̃_i x̃_iᵀ + l2 I       (p_i(1 − p_i) if K = 1)        (4)
+
+Adding the same number to all K scores changes no p, so only differences between classes count:
+W̃ = U V, the K − 1 orthonormal columns of U orthogonal to (1 … 1), gives ‖W‖ = ‖V‖ and no waste.
+
+How far is the minimum? Along d the third derivative of P is at most ρ‖d‖ times the second, with
+‖d‖² = dᵀHd, H = ∇²P and ρ a bound on the range of d's scores over any row, for ‖d‖ = 1. So
+
+    P(V + d) ≥ P(V) + ∇Pᵀd + (e^{−ρ‖d‖} + ρ‖d‖ − 1)/ρ²                                        (5)
+
+and, minimised over d, with Newton's decrement λ² = ∇Pᵀ H⁻¹ ∇P and if a = ρλ < 1,
+
+    P(V) − min P ≤ ((1 − a) log(1 − a) + a)/ρ²  ≈  λ²/2                                       (6)
+
+which also proves that a minimum exists. H may be replaced by anything below it: by the Hessian at
+a point whose scores differ by at most δ, times e^{−δ}, or by the part of it that some rows make.
+Where no H can be formed and l2 > 0, the dual problem bounds P: for each c ≤ 1 with c m ≤ π, m and
+π the means of p_i and of t_i, the probabilities c p_i + π − c m have the mean that b asks for, and
+
+    P − min P ≤ P + c Σ s_i (p_iᵀf_i − log Σ_k e^{f_ik}) + ‖c∇ + (c−1)T + (π − cm) x̄ᵀ‖² / 2 l2 (7)
+
+with ∇ = Σ s_i (p_i − t_i) x_iᵀ, T = Σ s_i t_i x_iᵀ, x̄ = Σ s_i x_i (c = 1 without b). At c = 1
+it is ‖∇P‖²/2 l2. Always, P − min P ≤ P.
+
+Berkson, Application of the logistic function to bio-assay (1944); Böhning, Multinomial logistic
+regression algorithm (1992); Bach, Self-concordant analysis for logistic regression (2010).
 """
 
 from __future__ import annotations
@@ -16,6 +48,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
+
+from mlreplica.core.exp import exp64
+from mlreplica.core.jit import kernel
+from mlreplica.core.parallel import n_threads, run, split
+
+BLOCK = 1 << 16  # entries of X in a block: it stays in the second-level cache between two products
+EPS = np.finfo(np.float64).eps
 
 
 class Problem(NamedTuple):
@@ -39,3 +80,358 @@ class State(NamedTuple):
     objective: float
     gap: float  # an upper bound on P(W, b) − min P
     residual: float = np.inf  # what the solvers of smooth problems stop by
+
+
+class Point(NamedTuple):
+    """The objective at V: its value, its gradient (3) and the scores it came from."""
+
+    V: np.ndarray  # (K − 1 or 1, p + intercept)
+    P: float
+    g: np.ndarray  # as V
+    F: np.ndarray  # (n K,), in blocks: see Objective.of
+
+
+@kernel
+def two_classes(y, s, f, g, h):
+    """g ← s(p − t) and h ← s p(1 − p) of (3) and (4); the sum of s L, by one exponential a row."""
+    for i in range(len(f)):
+        h[i] = -abs(f[i])
+    exp64(h)
+    total = 0.0
+    for i in range(len(f)):
+        e, z = h[i], y[i] * f[i]
+        larger = 1.0 / (1.0 + e)
+        g[i] = -s[i] * y[i] * (e * larger if z > 0.0 else larger)
+        h[i] = s[i] * e * larger * larger
+        total += s[i] * (np.log1p(e) + max(-z, 0.0))
+    return total
+
+
+@kernel
+def many_classes(y, s, F, G, hit):
+    """G ← s(p − hit·t) of (3), a row a class so that loops run over neighbours; the sum of s L."""
+    K, n = F.shape
+    top, z = F[0].copy(), np.zeros(n)
+    for k in range(1, K):
+        for i in range(n):
+            top[i] = F[k, i] if F[k, i] > top[i] else top[i]  # noqa: FURB136
+    for k in range(K):
+        for i in range(n):
+            G[k, i] = F[k, i] - top[i]
+    total = 0.0
+    for i in range(n):
+        total -= s[i] * G[y[i], i]
+    exp64(G.reshape(K * n))
+    for k in range(K):
+        for i in range(n):
+            z[i] += G[k, i]
+    for i in range(n):
+        total += s[i] * np.log(z[i])
+        z[i] = s[i] / z[i]
+    for k in range(K):
+        for i in range(n):
+            G[k, i] *= z[i]
+    for i in range(n):
+        G[y[i], i] -= hit * s[i]
+    return total
+
+
+@kernel
+def stretch(X, G, A):
+    """A ← the rows G_ki x̃_i, k after k; x̃ ends with a 1 if A has room for it."""
+    n, p = X.shape
+    m = A.shape[1] // len(G)
+    for k in range(len(G)):
+        for i in range(n):
+            for j in range(p):
+                A[i, k * m + j] = G[k, i] * X[i, j]
+            for j in range(p, m):
+                A[i, k * m + j] = G[k, i]
+
+
+@kernel
+def longest(X, q):
+    """The largest of Σ_j |x_ij| q_j over the rows."""
+    most = 0.0
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += abs(X[i, j]) * q[j]
+        most = max(most, total)
+    return most
+
+
+class Objective:
+    """P for l1 = 0 as a function of V, block by block of the rows on threads."""
+
+    def __init__(self, problem):
+        X, self.y, self.s, _, self.l2, self.intercept, self.K, self.n_jobs = problem
+        self.sparse = sp.issparse(X)
+        self.X = X.tocsr() if self.sparse else np.ascontiguousarray(X)
+        self.n, self.p = X.shape
+        self.U = contrasts(self.K)
+        self.shape = self.U.shape[1], self.p + self.intercept
+        size = max(1, BLOCK // max(self.p, self.K))
+        if self.sparse:
+            size = self.n
+        threads = n_threads(self.n_jobs) if self.n > 2 * size else 1
+        self.parts = [
+            [slice(a, min(a + size, part.stop)) for a in range(part.start, part.stop, size)]
+            for part in split(self.n, threads)
+        ]
+
+    def each(self, work):
+        """work(X, y, s, rows) for every block of rows, on threads; its results are added up.
+
+        They are tuples of arrays and numbers, of which each thread keeps only one.
+        """
+
+        def part(blocks):
+            return add(work(self.X[a], self.y[a], self.s[a], a) for a in blocks)
+
+        if len(self.parts) == 1:
+            return part(self.parts[0])
+        return add(run(part, self.parts, n_jobs=self.n_jobs))
+
+    def of(self, F, rows):
+        """The (K, rows) scores of a block: class by class, block after block, in the flat F."""
+        return F[self.K * rows.start : self.K * rows.stop].reshape(self.K, -1)
+
+    def weights(self, V):
+        """W and b of V."""
+        W = self.U @ V
+        return W[:, : self.p], W[:, self.p] if self.intercept else np.zeros(self.K)
+
+    def coordinates(self, W, b):
+        """V of W and b; what all classes have in common is lost."""
+        return self.U.T @ (np.column_stack([W, b]) if self.intercept else W)
+
+    def derivatives(self, y, s, F, G, hit=1.0):
+        """G ← s(p − hit·t), or for two classes ← s p(1 − p) if not hit; the sum of s L."""
+        if self.K > 1:
+            return many_classes(y, s, F, G, hit)
+        other = np.empty(len(y))
+        g, h = (G[0], other) if hit else (other, G[0])
+        return two_classes(y, s, F[0], g, h)
+
+    def at(self, V):
+        """The Point at V: one pass over X, each block read once from memory."""
+        W, b = self.weights(V)
+        W = np.ascontiguousarray(W)
+        F = np.empty(self.n * self.K)
+
+        def work(X, y, s, rows):
+            f = self.of(F, rows)
+            self.scores(X, W, b, f)
+            G = np.empty_like(f)
+            return self.derivatives(y, s, f, G), self.products(G, X)
+
+        loss, g = self.each(work)
+        g = self.U.T @ g
+        g[:, : self.p] += self.l2 * V[:, : self.p]
+        return Point(V, loss + self.l2 / 2 * float((V[:, : self.p] ** 2).sum()), g, F)
+
+    def scores(self, X, W, b, f):
+        """f ← W Xᵀ + b"""
+        if self.sparse:
+            f[:] = (X @ W.T).T
+        else:
+            np.matmul(W, X.T, out=f)
+        f += b[:, None]
+
+    def products(self, G, X):
+        """G X̃, (K, p + intercept)"""
+        g = np.empty((self.K, self.shape[1]))
+        g[:, : self.p] = (X.T @ G.T).T if self.sparse else G @ X
+        g[:, self.p :] = G.sum(axis=1)[:, None]
+        return g
+
+    def gram(self, root):
+        """Σ root_i² x̃_i x̃_iᵀ; dense X only."""
+
+        def work(X, y, s, rows):
+            A = np.empty((len(X), self.shape[1]))
+            stretch(X, root[None, rows], A)
+            return (A.T @ A,)
+
+        return self.each(work)[0]
+
+    def hessian(self, F):
+        """(4) in the coordinates V, rows and columns in the order of V.ravel(); dense X only."""
+        size, m = self.shape[0] * self.shape[1], self.shape[1]
+
+        def work(X, y, s, rows):
+            f = self.of(F, rows)
+            G = np.empty_like(f)
+            self.derivatives(y, s, f, G, hit=0.0)
+            A = np.empty((len(X), m))
+            grams = np.empty((self.K, m, m))
+            for k in range(self.K):
+                stretch(X, np.sqrt(G[k : k + 1]), A)
+                np.matmul(A.T, A, out=grams[k])
+            if self.K == 1:
+                return (grams,)
+            B = np.empty((len(X), size))
+            stretch(X, self.U.T @ (G / np.sqrt(s)), B)
+            return grams, B.T @ B
+
+        grams, *rest = self.each(work)
+        H = np.einsum("ka,kb,kij->aibj", self.U, self.U, grams, optimize=True).reshape(size, size)
+        for R in rest:
+            H -= R
+        H.reshape(-1)[:: size + 1] += self.ridge().ravel()
+        return H
+
+    def curvature(self, F):
+        """V ↦ (4) times V, from the probabilities at the scores F."""
+        S = np.empty_like(F)
+
+        def keep(X, y, s, rows):
+            return (self.derivatives(y, s, self.of(F, rows), self.of(S, rows), hit=0.0),)
+
+        self.each(keep)
+
+        def times(V):
+            W, b = self.weights(V)
+            W = np.ascontiguousarray(W)
+
+            def work(X, y, s, rows):
+                G = self.of(S, rows)
+                D = np.empty_like(G)
+                self.scores(X, W, b, D)
+                D *= G
+                if self.K > 1:
+                    D -= G * (D.sum(axis=0) / s)
+                return (self.products(D, X),)
+
+            return self.U.T @ self.each(work)[0] + self.ridge() * V
+
+        return times
+
+    def most(self, measure):
+        """The largest measure(X, rows) of a block."""
+        return max(self.each(lambda X, y, s, rows: ([measure(X, rows)],))[0])
+
+    def change(self, F, F0):
+        """δ of (6): the largest range, over the classes, of a row's change of scores."""
+        if self.K == 1:
+            return float(np.abs(F - F0).max())
+        return self.most(lambda X, rows: np.ptp(self.of(F, rows) - self.of(F0, rows), axis=0).max())
+
+    def margin(self, F):
+        """The least lead of a row's own class over the others: > 0 if all rows are on its side."""
+        if self.K == 1:
+            return float((self.y * F).min())
+
+        def lag(X, rows):
+            f, y = self.of(F, rows).copy(), self.y[rows]
+            own = f[y, np.arange(len(y))]
+            f[y, np.arange(len(y))] = -np.inf
+            return (f.max(axis=0) - own).max()
+
+        return -float(self.most(lag))
+
+    def ridge(self):
+        """l2 for the weights and 0 for b, in the shape of V."""
+        ridge = np.full(self.shape, self.l2)
+        ridge[:, self.p :] = 0.0
+        return ridge
+
+    def longest(self, q):
+        """max_i Σ_j |x̃_ij| q_j"""
+        last = q[self.p] if self.intercept else 0.0
+        if self.sparse:
+            return float((abs(self.X) @ q[: self.p]).max()) + last
+        q = np.ascontiguousarray(q[: self.p])
+        return self.most(lambda X, rows: longest(X, q)) + last
+
+    def class_sums(self):
+        """T of (7), one row a class (only y = +1 if K = 1), and x̄."""
+        t = self.s * (self.y > 0) if self.K == 1 else self.s
+        columns = np.zeros(self.n, dtype=np.int64) if self.K == 1 else self.y
+        E = sp.csr_array((t, (np.arange(self.n), columns)), shape=(self.n, self.K))
+        T = E.T @ self.X
+        return (T.toarray() if sp.issparse(T) else T), self.X.T @ self.s
+
+    def dual_gap(self, point, sums):
+        """(7), or P where it says nothing."""
+        V, P, g, _ = point
+        if self.l2 == 0.0:
+            return P
+        (T, x_mean), ridge = sums, self.l2 * V[:, : self.p]
+        G = self.U @ (g[:, : self.p] - ridge)
+        c, shift = 1.0, np.zeros(self.K)
+        if self.intercept:
+            slope = self.U @ g[:, self.p]  # m − π
+            share = np.bincount(self.y, self.s, self.K) if self.K > 1 else self.s @ (self.y > 0)
+            share = np.atleast_1d(share)
+            m = np.maximum(share + slope, EPS)
+            c = min(1.0, float((share / m).min()))
+            if self.K == 1:  # the other class asks as much
+                c = min(c, float((1.0 - share[0]) / max(1.0 - m[0], EPS)))
+            shift = share - c * m
+        # Σ s (pᵀf − log Σ e^f) = ⟨∇W̃, W̃⟩ − Σ s L, ∇W̃ without the penalty
+        inner = float(np.vdot(g, V) - np.vdot(ridge, V[:, : self.p]))
+        loss = P - 0.5 * float(np.vdot(ridge, V[:, : self.p]))
+        R = c * G + (c - 1.0) * T + np.outer(shift, x_mean)
+        return min(P, P + c * (inner - loss) + float((R * R).sum()) / (2.0 * self.l2))
+
+
+def add(results):
+    """The sums of tuples, entry by entry; the arrays of the first are overwritten."""
+    sums = None
+    for found in results:
+        if sums is None:
+            sums = list(found)
+        else:
+            for k, term in enumerate(found):
+                sums[k] += term
+    return sums
+
+
+def contrasts(K):
+    """U: an orthonormal basis (K, K − 1) of the vectors that sum to zero (Helmert); 1 if K = 1."""
+    if K == 1:
+        return np.ones((1, 1))
+    U = np.triu(np.ones((K, K - 1)))
+    k = np.arange(1, K)
+    U[k, k - 1] = -k
+    return U / np.sqrt(k * (k + 1.0))
+
+
+class Factor:
+    """A Hessian H taken apart: H⁻¹g, its length, and the bound (6)."""
+
+    def __init__(self, H, shape, spread):
+        """`spread`: of a row's scores for V of length one: 1 for two classes, otherwise √2."""
+        self.shape = shape
+        d = np.sqrt(np.maximum(H.diagonal(), np.finfo(float).tiny))
+        L, info = lapack.dpotrf(H / np.outer(d, d), lower=1, clean=1, overwrite_a=1)
+        if info == 0 and np.diagonal(L).min() > 1e-7:
+            root = lapack.dtrtri(L, lower=1)[0] / d
+        else:  # dependent columns and no penalty: what the data do not determine stays put
+            values, vectors = np.linalg.eigh(H / np.outer(d, d))
+            kept = values > len(H) * 8 * EPS * values[-1]
+            root = (vectors[:, kept] / np.sqrt(values[kept])).T / d
+        self.root = root  # H⁻¹ = rootᵀ root
+        q = np.einsum("ij,ij->j", root, root).reshape(shape).sum(axis=0)
+        self.q = spread * np.sqrt(q)  # (5): the scores of d range over at most |x̃|ᵀq ‖d‖
+
+    def solve(self, g):
+        """H⁻¹ g, in the shape of g."""
+        return (self.root.T @ (self.root @ g.ravel())).reshape(g.shape)
+
+    def decrement(self, g):
+        """λ = √(gᵀ H⁻¹ g)"""
+        return float(np.linalg.norm(self.root @ g.ravel()))
+
+
+def gap(P, decrement, rho, below=1.0):
+    """The bound (6), if the Hessian of λ and ρ times `below` is below the one at this point."""
+    decrement, rho = decrement / np.sqrt(below), rho / np.sqrt(below)
+    a = rho * decrement
+    if not a < 1.0:
+        return P
+    if a < 1e-4:  # the series: log(1 − a) would cancel
+        return min(P, decrement**2 / 2 * (1.0 + a))
+    return min(P, ((1.0 - a) * np.log1p(-a) + a) / rho**2)
