@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -95,7 +95,7 @@ random_state
         for name, options in LogisticRegression._parameter_constraints.items()
         if name not in ("C", "warm_start", "l1_ratio")
     } | {
-        "Cs": [Interval(int, 1, None, closed="left"), "array-like"],
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "l1_ratios": ["array-like", None, Hidden(StrOptions({"warn"}))],
         "cv": ["cv_object"],
         "scoring": [
@@ -181,7 +181,7 @@ random_state
             )
             routed = _manual_routing({"splitter": {}, "scorer": {"score": for_score}})
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split))
-        Cs = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, int) else np.asarray(self.Cs)
+        Cs = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, Integral) else np.asarray(self.Cs)
         scorer = self._fold_scorer()
 
         def path(fold, ratio):
