@@ -314,8 +314,8 @@ def epochs(
             means.b[k] = s_b / done
         if not math.isfinite(w[k].sum() + b[k]):
             raise ValueError(
-                "Floating-point under-/overflow occurred: w or b is not finite. Scaling input data "
-                "with StandardScaler or MinMaxScaler might help."
+                f"Floating-point under-/overflow occurred at epoch #{number}: w or b is not "
+                "finite. Scaling input data with StandardScaler or MinMaxScaler might help."
             )
         moves[k] = np.count_nonzero(g)
         if watched:
@@ -336,8 +336,9 @@ def epochs(
             stale[k], slower[k] = 0, slower[k] / 5
         return stale[k] < patience
 
-    active = list(range(problems))
+    active, number = list(range(problems)), 0
     while active:
+        number += 1
         goes_on = run(visit, active, n_jobs=n_jobs) if threaded else [visit(k) for k in active]
         nan = 0.0 if watched else math.nan
         yield Epoch(*current(), int(moves[active].sum()), losses.sum() + nan, values.sum() + nan)

@@ -112,9 +112,15 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
         w = np.zeros((problems, p)) if coef is None else np.array(coef, dtype=np.float64, order="C")
         b = np.zeros(problems) if intercept is None else np.array(intercept, dtype=np.float64)
         if w.size != problems * p or (problems > 1 and w.shape != (problems, p)):
-            raise ValueError(f"coef_init must have shape {(problems, p)}, got {w.shape}.")
+            raise ValueError(
+                "Provided coef_init does not match dataset: "
+                f"coef_init must have shape {(problems, p)}, got {w.shape}."
+            )
         if b.size != problems or b.ndim > 1:
-            raise ValueError(f"intercept_init must have shape {(problems,)}, got {b.shape}.")
+            raise ValueError(
+                "Provided intercept_init does not match dataset: "
+                f"intercept_init must have shape {(problems,)}, got {b.shape}."
+            )
         return w.reshape(problems, p), b.reshape(problems)
 
     def _begin(self, problems, p, coef=None, intercept=None):
@@ -273,9 +279,11 @@ class StochasticClassifier(StochasticDescent):
             self._refuse(partial=True)
             if self.class_weight == "balanced":
                 raise ValueError(
-                    "class_weight 'balanced' is not supported for partial_fit, which never sees "
-                    "all the data: compute_class_weight('balanced', classes=classes, y=y) on a "
-                    "large sample gives weights to pass as a dict."
+                    "class_weight 'balanced' is not supported for partial_fit. In order to use "
+                    "'balanced' weights, use compute_class_weight('balanced', classes=classes, "
+                    "y=y). In place of y you can use a large enough sample of the full training "
+                    "set target to properly estimate the class frequency distributions. Pass the "
+                    "resulting weights as the class_weight parameter."
                 )
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
