@@ -247,7 +247,11 @@ class Objective:
         return g
 
     def gram(self, root):
-        """Σ root_i² x̃_i x̃_iᵀ; dense X only."""
+        """Σ root_i² x̃_i x̃_iᵀ"""
+        if self.sparse:
+            A = sp.diags_array(root) @ self.X
+            A = sp.hstack([A, root[:, None]], format="csr") if self.intercept else A
+            return (A.T @ A).toarray()
 
         def work(X, y, s, rows):
             A = np.empty((len(X), self.shape[1]))

@@ -29,8 +29,6 @@ from mlreplica.core.parallel import run
 
 from ._logistic_regression import Data, LogisticRegression, check_solver, row_weights, solve
 
-ABSENT = -20.0  # how far below the others a class scores that a fold has no row of
-
 
 class LogisticRegressionCV(LogisticRegression):
     """Logistic regression with the C and `l1_ratio` that predict held-out rows best.
@@ -188,14 +186,13 @@ random_state
             train, test = fold
             model = self._model()
             weights, scores, steps, start = [], [], [], None
-            here, rows = np.unique(codes[train], return_inverse=True)
-            data = Data(X[train], rows, None if s is None else s[train], len(here), model)
+            weight = None if s is None else s[train]
+            data = Data(X[train], codes[train], weight, len(self.classes_), model)
             told = _check_method_params(X, routed.scorer.score, indices=test)
             for C in Cs:
-                W, b, _ = solve(model, data, C, ratio, start, self.max_iter)
-                start = W, b
-                model.coef_, model.intercept_ = everywhere(W, b, here, len(self.classes_))
-                weights.append(np.column_stack([model.coef_, model.intercept_]))
+                W, b, _ = solve(model, data, C, ratio, start)
+                start = model.coef_, model.intercept_ = W, b
+                weights.append(np.column_stack([W, b]))
                 scores.append(scorer(model, X[test], y[test], **told))
                 steps.append(model.n_iter_[0])
             return np.array(weights), scores, steps
@@ -214,9 +211,7 @@ random_state
             near = paths[:, j, i].mean(axis=0)
             data = Data(X, codes, s, len(self.classes_), self)
             start = near[:, :-1], near[:, -1]
-            W, b, self.certificate_ = solve(
-                self, data, self.C_, self.l1_ratio_, start, self.max_iter
-            )
+            W, b, self.certificate_ = solve(self, data, self.C_, self.l1_ratio_, start)
         else:
             best = [np.unravel_index(a.T.argmax(), shape[:0:-1]) for a in scores]
             self.C_ = float(np.mean([Cs[i] for i, _ in best]))
@@ -232,7 +227,7 @@ random_state
 
     def _model(self):
         """A LogisticRegression with the parameters of this one, on one thread."""
-        names = ("tol", "fit_intercept", "intercept_scaling", "solver", "random_state")
+        names = ("tol", "max_iter", "fit_intercept", "intercept_scaling", "solver", "random_state")
         model = LogisticRegression(n_jobs=1, **{name: getattr(self, name) for name in names})
         model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
         return model
@@ -404,14 +399,3 @@ random_state
     def _get_scorer(self):
         default = self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "warn")
         return get_scorer("accuracy" if default else self.scoring)
-
-
-def everywhere(W, b, here, K):
-    """W and b of all K classes when a fold has rows of only those in `here`."""
-    if len(here) == K:
-        return W, b
-    if len(here) == 2:  # one row of weights for two classes: as two
-        W, b = np.vstack([-W, W]) / 2, np.append(-b, b) / 2
-    all_W, all_b = np.zeros((K, W.shape[1])), np.full(K, b.min() + ABSENT)
-    all_W[here], all_b[here] = W, b
-    return all_W, all_b

@@ -27,7 +27,16 @@ from ._logistic_solvers import certificate, separable, smooth
 SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga", "cd", "gd")
 SELECT = ("liblinear", "saga", "cd")  # the solvers that know an L1 penalty
 FAR = 1e3  # a mean this many standard deviations from zero costs too many digits: centre X
-ADVICE = "raise max_iter, or scale the columns of X"
+SMALL = 1 << 22  # entries up to which a sparse X is made dense: that is faster
+ABSENT = -20.0  # the score of a class that has no row
+COMPLAINT = dict.fromkeys(SOLVERS, "{} iterations did not suffice") | {  # scikit-learn's words
+    "lbfgs": "lbfgs failed to converge",
+    "liblinear": "Liblinear failed to converge, increase the number of iterations.",
+    "newton-cg": "newton-cg failed to converge",
+    "newton-cholesky": "Newton solver did not converge after {} iterations.",
+    "sag": "The max_iter was reached which means the coef_ did not converge",
+    "saga": "The max_iter was reached which means the coef_ did not converge",
+}
 
 
 class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
@@ -196,7 +205,7 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             start = np.asarray(self.coef_), np.asarray(self.intercept_)
-        W, b, self.certificate_ = solve(self, data, C, ratio, start, self.max_iter)
+        W, b, self.certificate_ = solve(self, data, C, ratio, start)
         self.coef_, self.intercept_ = W.astype(X.dtype), b.astype(X.dtype)
         return self
 
@@ -212,6 +221,11 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
             accept_large_sparse=self.solver not in ("liblinear", "sag", "saga"),
         )
         check_classification_targets(y)
+        if self.solver == "liblinear" and X.max() > 1e30:
+            raise ValueError(
+                "Using the 'liblinear' solver while X contains a maximum value > 1e30 results in "
+                "a frozen fit. Please choose another solver or rescale the input X."
+            )
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2 and self.solver == "liblinear":
             raise ValueError(
@@ -375,22 +389,29 @@ def row_weights(X, y, classes, codes, sample_weight, class_weight):
         s = s * by_class[codes]
     if not s.any():
         raise ValueError("All sample weights are zero: no row is left to fit.")
-    present = np.bincount(codes, s, len(classes)) > 0
-    if not present.all():
-        raise ValueError(
-            f"No row of class {classes[~present][0]!r} has a positive weight: leave the rows of "
-            "that class out, or give them a weight."
-        )
     return s
 
 
 class Data:
-    """The rows as solvers take them: float64, without those of weight 0, centred if far from 0."""
+    """The rows as solvers take them: float64, without those of weight 0, centred if far from 0.
+
+    A class without a row (of positive weight) is no part of the problem; its weights become zero
+    and its score is low.
+    """
 
     def __init__(self, X, codes, s, n_classes, model):
-        self.n_features, self.K = X.shape[1], 1 if n_classes == 2 else n_classes
+        self.n_features, self.n_classes = X.shape[1], n_classes
         if s is not None and not s.all():
             X, codes, s = X[s > 0], codes[s > 0], s[s > 0]
+        self.present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
+        if len(self.present) < n_classes:
+            codes = np.searchsorted(self.present, codes)
+        if len(self.present) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the rows of "
+                f"positive weight are all of class {model.classes_[self.present[0]]!r}."
+            )
+        self.K = 1 if len(self.present) == 2 else len(self.present)
         n = X.shape[0]
         self.total = float(n if s is None else s.sum())
         self.s = np.full(n, 1.0 / n) if s is None else s / self.total
@@ -399,6 +420,8 @@ class Data:
         self.intercept = model.fit_intercept
         self.x0 = None
         X = X.astype(np.float64, copy=False)
+        if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
+            X = X.toarray()
         if self.intercept and self.scaling:
             column = np.full((n, 1), float(self.scaling))
             X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
@@ -425,7 +448,9 @@ class Data:
         )
 
     def inside(self, W, b):
-        """W and b as the solvers have them."""
+        """W and b as the solvers have them; zeros if these have another shape."""
+        if W.shape != (self.K, self.n_features) or len(self.present) < self.n_classes:
+            W, b = np.zeros((self.K, self.n_features)), np.zeros(self.K)
         W = np.ascontiguousarray(W, dtype=np.float64)
         b = np.array(b, dtype=np.float64) if self.intercept else np.zeros(self.K)
         if self.intercept and self.scaling:
@@ -435,17 +460,22 @@ class Data:
     def outside(self, W, b):
         """W and b as users have them."""
         if self.intercept and self.scaling:
-            return W[:, :-1], W[:, -1] * self.scaling
-        return (W, b) if self.x0 is None else (W, b - W @ self.x0)
+            W, b = W[:, :-1], W[:, -1] * self.scaling
+        elif self.x0 is not None:
+            b = b - W @ self.x0
+        if len(self.present) == self.n_classes:
+            return W, b
+        if self.K == 1:
+            W, b = np.vstack([-W, W]) / 2, np.append(-b, b) / 2
+        all_W, all_b = np.zeros((self.n_classes, W.shape[1])), np.full(self.n_classes, ABSENT)
+        all_W[self.present], all_b[self.present] = W, b
+        return all_W, all_b
 
 
-def solve(model, data, C, ratio, start, max_iter):
+def solve(model, data, C, ratio, start):
     """W, b and the certificate by the solver that `model` names; sets its `n_iter_`."""
     problem = data.problem(C, ratio, model.n_jobs)
-    shape = (data.K, data.n_features)
-    if start is None or start[0].shape != shape:
-        start = np.zeros(shape), np.zeros(data.K)
-    W, b = data.inside(*start)
+    W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
     watch, first = "gap", 0
     if model.solver in ("sag", "saga"):
         from ._saga import saga
@@ -462,7 +492,7 @@ def solve(model, data, C, ratio, start, max_iter):
         state = iterate(
             model,
             states,
-            max_iter=max_iter + first,
+            max_iter=model.max_iter + first,
             tol=model.tol,
             watch=watch,
             unit="iterations",
@@ -487,10 +517,11 @@ def solve(model, data, C, ratio, start, max_iter):
                 stacklevel=3,
             )
             return *data.outside(state.W, state.b), gap
-    if steps >= max_iter and getattr(state, watch) > model.tol:
+    if steps >= model.max_iter and getattr(state, watch) > model.tol:
         warnings.warn(
-            f"{model.solver} failed to converge: {watch} {getattr(state, watch):.1e} > "
-            f"{model.tol:.1e} after {steps} iterations; {ADVICE}.",
+            f"{COMPLAINT[model.solver].format(steps)} ({watch} {getattr(state, watch):.1e} > "
+            f"{model.tol:.1e} after {steps} iterations). Increase the number of iterations, or "
+            "scale the columns of X.",
             ConvergenceWarning,
             stacklevel=3,
         )
