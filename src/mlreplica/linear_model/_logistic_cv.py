@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import warnings
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils import metadata_routing
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -148,6 +150,8 @@ random_state
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
         self.use_legacy_attributes = use_legacy_attributes
+
+    __metadata_request__score: ClassVar[dict] = {"sample_weight": metadata_routing.UNUSED}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, **params):

@@ -202,11 +202,17 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
         X, y, codes = self._training_set(X, y, FLOATS)
         s = row_weights(X, y, self.classes_, codes, sample_weight, self.class_weight)
         data = Data(X, codes, s, len(self.classes_), self)
+        if len(data.present) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the rows of "
+                f"positive weight are all of class {self.classes_[data.present[0]]!r}."
+            )
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             start = np.asarray(self.coef_), np.asarray(self.intercept_)
         W, b, self.certificate_ = solve(self, data, C, ratio, start)
-        self.coef_, self.intercept_ = W.astype(X.dtype), b.astype(X.dtype)
+        dtype = np.float64 if self.solver == "liblinear" else X.dtype
+        self.coef_, self.intercept_ = W.astype(dtype), b.astype(dtype)
         return self
 
     def _training_set(self, X, y, dtype):
@@ -351,7 +357,7 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
         summary : LogisticSummary
             A table that prints in a terminal and shows as HTML in a notebook.
         """
-        from ._summary import summarize_logistic
+        from ._logistic_summary import summarize_logistic
 
         check_is_fitted(self)
         return summarize_logistic(self, X, y, sample_weight=sample_weight, level=level)
@@ -406,12 +412,7 @@ class Data:
         self.present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
         if len(self.present) < n_classes:
             codes = np.searchsorted(self.present, codes)
-        if len(self.present) < 2:
-            raise ValueError(
-                "This solver needs samples of at least 2 classes in the data, but the rows of "
-                f"positive weight are all of class {model.classes_[self.present[0]]!r}."
-            )
-        self.K = 1 if len(self.present) == 2 else len(self.present)
+        self.K = 1 if len(self.present) <= 2 else len(self.present)
         n = X.shape[0]
         self.total = float(n if s is None else s.sum())
         self.s = np.full(n, 1.0 / n) if s is None else s / self.total
@@ -465,7 +466,11 @@ class Data:
             b = b - W @ self.x0
         if len(self.present) == self.n_classes:
             return W, b
-        if self.K == 1:
+        if len(self.present) == 1:  # a fold of one class: it is certain
+            W, b = np.zeros((1, W.shape[1])), np.zeros(1)
+            if self.n_classes == 2:
+                return W, np.where(self.present == 1, -ABSENT, ABSENT)
+        elif self.K == 1:
             W, b = np.vstack([-W, W]) / 2, np.append(-b, b) / 2
         all_W, all_b = np.zeros((self.n_classes, W.shape[1])), np.full(self.n_classes, ABSENT)
         all_W[self.present], all_b[self.present] = W, b
@@ -475,6 +480,9 @@ class Data:
 def solve(model, data, C, ratio, start):
     """W, b and the certificate by the solver that `model` names; sets its `n_iter_`."""
     problem = data.problem(C, ratio, model.n_jobs)
+    if len(data.present) < 2:
+        model.n_iter_ = np.zeros(1, dtype=np.int32)
+        return *data.outside(*data.inside(np.zeros(0), np.zeros(0))), np.inf
     W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
     watch, first = "gap", 0
     if model.solver in ("sag", "saga"):
