@@ -3,10 +3,13 @@
 from importlib import import_module
 
 HOME = {
+    "HuberRegressor": "_huber",
     "LinearRegression": "_linear_regression",
     "LogisticRegression": "_logistic_regression",
     "LogisticRegressionCV": "_logistic_cv",
     "Perceptron": "_perceptron_classifier",
+    "PoissonRegressor": "_poisson",
+    "QuantileRegressor": "_quantile",
     "Ridge": "_ridge_regressor",
     "RidgeCV": "_ridge_cv",
     "RidgeClassifier": "_ridge_classifier",
@@ -18,10 +21,13 @@ HOME = {
 }
 
 __all__ = [
+    "HuberRegressor",
     "LinearRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
     "Perceptron",
+    "PoissonRegressor",
+    "QuantileRegressor",
     "Ridge",
     "RidgeCV",
     "RidgeClassifier",

@@ -1,0 +1,407 @@
+r"""Huber regression with its scale: Newton's method on the line, the scale always exact
+
+Residuals r_i = y_i − x_iᵀw − b cost r² while they are small and grow linearly beyond; what is small
+is measured by a scale σ that is found along with w and b. With weights s_i:
+
+    minimise over w, b, σ > 0:   P = Σ_i s_i [σ + σ·H(r_i/σ)] + α ‖w‖²                          (1)
+    H(z) = z² where |z| ≤ ε,   2ε|z| − ε² elsewhere
+
+P is convex in all three together: σ·H(r/σ) is the perspective of a convex function. For a given
+line the best σ makes ∂P/∂σ = Σ s_i (1 − ψ_i²) zero, ψ_i = r_i/σ cut off at ±ε:
+
+    Σ_i s_i min(r_i²/σ², ε²) = Σ_i s_i                                                          (2)
+
+The left side is concave, piecewise linear and increasing in 1/σ², so that Newton's method for (2)
+ends after a few passes over r, exactly. That leaves F(w, b) = min over σ of P. With z_i = [1, x_i],
+the inliers I = {|r_i| ≤ εσ} and ρ_i = r_i/σ,
+
+    ∇F = −2 Σ s_i ψ_i z_i + 2α (0, w)                                                           (3)
+    H  = 2/σ [ Σ_I s_i z_i z_iᵀ − k kᵀ / Σ_I s_i ρ_i² ] + 2α I₀,     k = Σ_I s_i ρ_i z_i        (4)
+
+(I₀: the identity without the intercept's entry). A step is v ← v − t H⁻¹∇F, with t found on
+r − t·Zstep, which needs no look at X.
+
+How far is the minimum? σ·H(r/σ) is the largest u r − σu²/4 over |u| ≤ 2ε. So any u with
+
+    |u_i| ≤ 2ε,    Σ s_i u_i²/4 ≤ Σ s_i,    Σ s_i u_i = 0    gives                              (5)
+    P* ≥ D(u) = Σ s_i u_i y_i − ‖Σ s_i u_i x_i‖² / 4α
+
+Newton's equation hands us such a u: what 2ψ becomes, to first order, after full steps d, δ of v, σ,
+
+    u_i = 2 (r_i − z_iᵀd)/σ − 2 r_i δ/σ²  in I,      2ε·sign(r_i)  elsewhere                    (6)
+
+has Σ s_i u_i z_i = 2α (0, w + d_w), and is made shorter where it is too long for (5).
+
+Huber, Robust Statistics (1981), section 7.7; Owen, A robust hybrid of lasso and ridge regression
+(2007).
+"""
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.jit import kernel
+from mlreplica.core.validation import FLOATS
+
+from ._base import LinearPrediction
+from ._blocks import Design, solve
+from ._least_squares import EPS, power_of_two
+
+THIN = 16  # a large set starts from every 16th row …
+MANY = 64  # … if that leaves some rows a column, …
+LARGE = 1 << 20  # … and the set has so many entries
+LEAST = 10 * EPS  # σ in units of y: for a perfect fit it would be 0
+
+
+class State(NamedTuple):
+    """Where the fit is: line, scale, P, the bound on P − P*, and the same as a share of P."""
+
+    w: np.ndarray
+    b: float
+    sigma: float
+    objective: float
+    gap: float
+    relative_gap: float
+    outliers: int
+    step: float  # t, 0 at the start
+
+
+@kernel
+def best_scale(r, s, epsilon, least):
+    """σ of (2) for shares s that add up to one, or `least` if it is smaller."""
+    total = 0.0
+    for i in range(len(r)):
+        total += s[i] * r[i] * r[i]
+    if not total > least * least:
+        return least
+    tau, cut = 1.0 / total, epsilon * epsilon  # τ = 1/σ²; all rows are taken as inliers at first
+    while tau < 1.0 / (least * least):
+        inside, outside = 0.0, 0.0
+        for i in range(len(r)):
+            r_sq = r[i] * r[i]
+            if r_sq * tau <= cut:
+                inside += s[i] * r_sq
+            else:
+                outside += s[i]
+        room = 1.0 - cut * outside
+        if not (inside > 0.0 and room > 0.0):
+            return least if inside <= 0.0 else max(least, tau**-0.5)
+        new = room / inside
+        if new <= tau * (1.0 + 1e-15):
+            return tau**-0.5
+        tau = new
+    return least
+
+
+class Residuals(NamedTuple):
+    """What r alone tells: σ of (2), ψ, and the loss Σ s (σ + σ H(r/σ))."""
+
+    r: np.ndarray
+    sigma: float
+    psi: np.ndarray
+    loss: float
+
+    @classmethod
+    def of(cls, r, s, epsilon, least):
+        """At the best scale that is not below `least`."""
+        sigma = best_scale(r, s, epsilon, least)
+        z = r / sigma
+        psi = np.clip(z, -epsilon, epsilon)
+        z *= 2.0
+        z -= psi  # H(z) = ψ (2z − ψ)
+        z *= psi
+        return cls(r, sigma, psi, sigma * (1.0 + float(s @ z)))
+
+
+class Problem(NamedTuple):
+    """Problem (1) with shares s that add up to one, and α to fit."""
+
+    rows: Design
+    y: np.ndarray
+    s: np.ndarray
+    alpha: float
+    epsilon: float
+
+    @property
+    def penalty(self):
+        """α for every entry of v, 0 for the intercept."""
+        alpha = np.full(self.rows.width, self.alpha)
+        alpha[: int(self.rows.intercept)] = 0.0
+        return alpha
+
+    def least_squares(self):
+        """The v that treats all rows as inliers of scale one."""
+        H = self.rows.gram(self.s)
+        H[np.diag_indices(len(H))] += self.penalty
+        return solve(H, self.rows.back(self.s * self.y)[:, None])[:, 0]
+
+    def curvature(self, at, least):
+        """H of (4) for a fixed σ, and the factors of what σ adds; a step d has δ = −ratioᵀd."""
+        _, sigma, psi, _ = at
+        k = self.rows.width
+        root = np.sqrt(np.where(np.abs(psi) < self.epsilon, self.s, 0.0))
+
+        def work(blocks):
+            M = 0.0
+            for i, Z in blocks:
+                Z[:, k] = psi[i]
+                R = np.multiply(Z, root[i, None], out=Z)
+                M += R.T @ R
+            return M
+
+        M = sum(self.rows.map(work, extra=1))
+        H, cross, own = M[:k, :k], M[:k, k], M[k, k]
+        ratio = cross / own if own > 0 and sigma > least else np.zeros(k)
+        H *= 2 / sigma
+        H[np.diag_indices(k)] += 2 * self.penalty
+        return H, 2 / sigma * cross, ratio
+
+    def lower_bound(self, at, v, step, q, ratio):
+        """D(u) of (5) at the u of (6), less its rounding; q = Z·step."""
+        rows, _, s, alpha, epsilon = self
+        r, sigma, psi, _ = at
+        r_new = r - q
+        growth = float(ratio @ step) / sigma  # −δ/σ
+        u = np.where(np.abs(psi) < epsilon, 2 * (r_new + r * growth) / sigma, 2 * psi)
+        if rows.intercept:
+            u -= s @ u
+        su = s * u
+        limit = 2 * epsilon
+        t = min(1.0, limit / max(np.abs(u).max(), limit), 2.0 / max(np.sqrt(su @ u), 2.0))
+        a = rows.back(su)[int(rows.intercept) :]  # Σ s_i u_i x_i, which is 2α (w + d_w)
+        w = (v + step)[int(rows.intercept) :]
+        if alpha == 0 and np.abs(a).max(initial=0.0) > 1e-10 * np.abs(rows.back(s)).max():
+            return -np.inf
+        parts = t * (su @ r_new), t * (a @ w), -t * t * (a @ a) / (4 * alpha) if alpha else 0.0
+        return float(sum(parts) - 4 * EPS * np.abs(parts).sum())
+
+
+def search(problem, at, v, value, step, decrement, q, slack, least):
+    """The longest step of 1, 1/2, 1/4, … that pays: t, and the residuals and value there."""
+    s, penalty, t = problem.s, problem.penalty, 1.0
+    while t > 1e-12:
+        new = Residuals.of(at.r - t * q, s, problem.epsilon, least)
+        new_value = new.loss + penalty @ (v + t * step) ** 2
+        if new_value <= value - 1e-4 * t * decrement + slack:
+            return t, new, float(new_value)
+        t *= 0.5
+    return 0.0, at, value
+
+
+def newton(problem, v):
+    """Yield the State for ever, one Newton step apart; end when rounding leaves nothing to gain.
+
+    Where σ tends to 0, P is as kinked as |r|. So σ is kept above a floor, which is lowered whenever
+    a full step has been made on it.
+    """
+    rows, y, s, _, epsilon = problem
+    penalty, bound, t, before = problem.penalty, 0.0, 0.0, np.inf
+    r = y - rows.scores(v)
+    least = max(LEAST, 0.1 * best_scale(r, s, max(epsilon, 1.35), LEAST))
+    at = Residuals.of(r, s, epsilon, least)
+    while True:
+        value = float(at.loss + penalty @ v**2)
+        gradient = 2 * (penalty * v - rows.back(s * at.psi))
+        H, cross, ratio = problem.curvature(at, least)
+        step = -solve(H - np.outer(cross, ratio), gradient[:, None])[:, 0]
+        q = rows.scores(step)
+        bound = max(bound, problem.lower_bound(at, v, step, q, ratio))
+        gap = max(value - bound, 0.0)
+        outliers = int((np.abs(at.psi) >= epsilon).sum())
+        yield State(*rows.plain(v), at.sigma, value, gap, gap / value, outliers, t)
+        decrement = -float(gradient @ step)
+        slack = 1e-14 * value
+        if value <= 10 * LEAST or (before <= slack and decrement > 0.25 * before):
+            return
+        t, new, new_value = search(problem, at, v, value, step, decrement, q, slack, least)
+        if t < 0.1 and ratio.any():  # a step that takes σ as it is may go further
+            other = -solve(H, gradient[:, None])[:, 0]
+            q, slope = rows.scores(other), -float(gradient @ other)
+            found = search(problem, at, v, value, other, slope, q, slack, least)
+            if found[2] < new_value:
+                step, (t, new, _) = other, found
+        v, at, before = v + t * step, new, decrement
+        if at.sigma == least > LEAST and (t == 1.0 or decrement <= slack):
+            least, before = max(LEAST, 0.1 * least), np.inf
+            at = Residuals.of(at.r, s, epsilon, least)
+        elif t == 0.0:
+            return
+
+
+def start(problem):
+    """Least squares; of a large set, the answer of every 16th row."""
+    rows, y, s, alpha, epsilon = problem
+    n, k = len(y), rows.width
+    few = slice(None, None, THIN)
+    if n < MANY * THIN * k or n * k < LARGE or not s[few].sum() > 0:
+        return problem.least_squares()
+    share = s[few] / s[few].sum()
+    small = Problem(rows.thinned(THIN), y[few].copy(), share, alpha, epsilon)
+    for state in newton(small, small.least_squares()):
+        if state.relative_gap <= 1e-3 * k * THIN / n:
+            break
+    return rows.shifted(state.w, state.b)
+
+
+class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator):
+    r"""Linear regression that bounds the pull of outliers, with the scale of the errors.
+
+    Minimises :math:`\sum_i s_i [\sigma + \sigma H(r_i/\sigma)] + \alpha \lVert w\rVert^2` over w,
+    b and :math:`\sigma > 0`. Here :math:`r_i = y_i - x_i^\top w - b`; :math:`H(z) = z^2` for
+    :math:`|z| \le \varepsilon` and :math:`2\varepsilon|z| - \varepsilon^2` beyond.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.35
+        ε ≥ 1: rows with \|r\| > εσ count as outliers. The smaller, the more robust; with 1.35 and
+        normal errors 95 % of the efficiency of least squares are kept.
+    max_iter : int, default=100
+        The most steps.
+    alpha : float, default=0.0001
+        Strength of the penalty.
+    warm_start : bool, default=False
+        Start from the answer of the last fit.
+    fit_intercept : bool, default=True
+        Fit b; otherwise b = 0.
+    tol : float, default=1e-5
+        Stop when `certificate_` is at most `tol`² times the objective.
+    n_jobs : int, default=None
+        Threads; None means all.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        w.
+    intercept_ : float
+        b.
+    scale_ : float
+        σ.
+    outliers_ : ndarray of shape (n_samples,) of bool
+        The rows with \|r\| > εσ.
+    certificate_ : float
+        An upper bound on the distance of the objective from its minimum: the duality gap.
+    n_iter_ : int
+        Steps taken over all rows.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X has any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlreplica.linear_model import HuberRegressor, LinearRegression
+    >>> x = np.arange(10.0)
+    >>> y = 2 * x + 1 + 0.1 * np.cos(7 * x)
+    >>> y[9] = -100  # one wild value
+    >>> HuberRegressor().fit(x[:, None], y).coef_.round(2)
+    array([1.98])
+    >>> LinearRegression().fit(x[:, None], y).coef_.round(2)
+    array([-4.5])
+    """
+
+    _parameter_constraints = {
+        "epsilon": [Interval(Real, 1.0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.35,
+        max_iter=100,
+        alpha=0.0001,
+        warm_start=False,
+        fit_intercept=True,
+        tol=1e-05,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.alpha = alpha
+        self.warm_start = warm_start
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit w, b and σ.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights s ≥ 0: a weight of 2 stands for two equal rows, 0 for none.
+
+        Returns
+        -------
+        self : HuberRegressor
+            The fitted estimator.
+        """
+        X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=FLOATS, y_numeric=True)
+        all_X, all_y, y = X, y, y.astype(np.float64)
+        s = np.ones(len(y))
+        if sample_weight is not None:
+            s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not s.all():
+                X, y, s = X[s > 0], y[s > 0], s[s > 0]
+        total = float(s.sum())
+        # y about its median in units of its size: P is total·unit times (1) in these units
+        y0 = float(np.median(y)) if self.fit_intercept else 0.0
+        size = float(np.abs(y - y0).max())
+        unit = float(1.0 / power_of_two(np.mean(np.abs(y - y0) / size) * size)) if size > 0 else 1.0
+        rows = Design.of(X, self.fit_intercept, self.n_jobs)
+        problem = Problem(
+            rows, (y - y0) / unit, s / total, self.alpha * unit / total, float(self.epsilon)
+        )
+
+        def in_units(states):
+            for w, b, sigma, *objective, relative, outliers, t in states:
+                P, gap = (total * unit * value for value in objective)
+                yield State(unit * w, unit * b + y0, unit * sigma, P, gap, relative, outliers, t)
+
+        def attributes(state):
+            return {"coef_": state.w, "intercept_": state.b, "scale_": state.sigma}
+
+        with rows.threads():
+            if self.warm_start and hasattr(self, "coef_"):
+                v = rows.shifted(self.coef_ / unit, (self.intercept_ - y0) / unit)
+            else:
+                v = start(problem)
+            state = iterate(
+                self,
+                in_units(newton(problem, v)),
+                max_iter=self.max_iter + 1,
+                tol=self.tol**2,
+                watch="relative_gap",
+                unit="steps",
+                advice="raise max_iter, alpha or tol" if self.max_iter > 1 else None,
+                publish=attributes,
+                X=X,
+                y=y,
+            )
+        self.n_iter_ -= 1
+        self.coef_, self.intercept_, self.scale_ = state.w, state.b, state.sigma
+        self.certificate_ = state.gap
+        residual = np.abs(all_y - (all_X @ self.coef_ + self.intercept_))
+        self.outliers_ = residual > self.scale_ * self.epsilon
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,488 @@
+r"""Poisson regression by Newton's method
+
+Counts y_i ≥ 0 with mean e^f_i, f_i = x_iᵀw + b, and weights s_i with sum S:
+
+    minimise over w, b:   P(w, b) = 1/S Σ_i s_i (e^f_i − y_i f_i) + α/2 ‖w‖²                (1)
+
+With rows z_i = [1, x_i] and v = (b, w), gradient and curvature are
+
+    ∇P = 1/S Σ_i s_i (e^f_i − y_i) z_i + α (0, w),      H = 1/S Σ_i s_i e^f_i z_i z_iᵀ + α I₀  (2)
+
+(I₀: the identity without the intercept's entry). Newton's step goes to the minimum of the parabola
+that has the same value, gradient and curvature, or part of the way,
+
+    v ← v − t H⁻¹∇P,      λ² = ∇Pᵀ H⁻¹ ∇P,                                                  (3)
+
+with t the first of 1, 1/2, 1/4, … that makes P fall by 10⁻⁴ t λ² or more.
+
+The best intercept for a given w has a closed form, so that b is always exact:
+
+    b ← b + log c,      c = Σ s_i y_i / Σ s_i e^f_i        (every e^f_i is multiplied by c)   (4)
+
+How far is the minimum? P is α-strongly convex in w and b is the best, hence the first bound; it is
+the duality gap. The second needs no penalty: e^f is its own second and third derivative, so that H
+cannot shrink by more than the factor e^−|change of f| on the way to the minimum.
+
+    P(v) − P(v*)  ≤  ‖∇P‖² / 2α                                                                (5)
+    P(v) − P(v*)  ≤  λ²/2 · (1 + ρλ)   if ρλ ≤ 1/2,     ρ² = S / min_i s_i e^f_i               (6)
+
+A large set starts from the answer of every sixteenth row, which costs a sixteenth a step and is as
+close as sixteen times fewer rows can tell; two or three steps over all rows do the rest.
+
+Nelder, Wedderburn, Generalized linear models (1972); Bach, Self-concordant analysis for logistic
+regression (2010).
+"""
+
+import logging
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import xlogy
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+
+from mlreplica.core.exp import exp64
+from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.jit import kernel
+from mlreplica.core.validation import FLOATS, new_rows
+
+from ._base import SPARSE
+from ._blocks import Design, solve
+
+logger = logging.getLogger("mlreplica")
+
+THIN = 16  # a large set starts from every 16th row …
+MANY = 64  # … if that leaves some rows a column, …
+LARGE = 1 << 20  # … and the set has so many entries
+TINY = 2.0**-52  # the mean that stands for 0, whose logarithm is not finite
+
+
+class State(NamedTuple):
+    """Where Newton's method is: weights, intercept, P, and the bound on P(v) − P(v*)."""
+
+    w: np.ndarray
+    b: float
+    objective: float
+    gap: float
+    decrement: float  # λ² of (3)
+    step: float  # t of (3), 0 at the start
+
+
+class Point(NamedTuple):
+    """All that one walk over the rows tells about v."""
+
+    v: np.ndarray
+    f: np.ndarray  # (n,)
+    value: float  # P
+    gradient: np.ndarray
+    H: np.ndarray | None  # None where it would be too large
+    least: float  # min_i s_i e^f_i / S
+
+
+@kernel
+def derivatives(y, s, f, g, h):
+    """Σ s (e^f − y f); writes g = s (e^f − y) and h = s e^f."""
+    for i in range(len(f)):
+        h[i] = f[i]
+    exp64(h)
+    value = 0.0
+    for i in range(len(f)):
+        mean = s[i] * h[i]
+        value += mean - s[i] * y[i] * f[i]
+        g[i] = mean - s[i] * y[i]
+        h[i] = mean
+    return value
+
+
+class Counts(NamedTuple):
+    """Problem (1): rows, counts and shares s_i/S that add up to one."""
+
+    rows: Design
+    y: np.ndarray
+    s: np.ndarray
+    alpha: float
+
+    @classmethod
+    def of(cls, rows, y, s, alpha):
+        """With s scaled to shares."""
+        return cls(rows, y, s / s.sum(), alpha)
+
+    @property
+    def penalty(self):
+        """α for every entry of v, 0 for the intercept."""
+        alpha = np.full(self.rows.width, self.alpha)
+        alpha[: int(self.rows.intercept)] = 0.0
+        return alpha
+
+    def start(self):
+        """w = 0 and the best b for it."""
+        v = np.zeros(self.rows.width)
+        if self.rows.intercept:
+            v[0] = np.log(self.s @ self.y)
+        return v
+
+    def at(self, v, toward):
+        """The Point at v, with the intercept moved to its best (4)."""
+        rows, y, s, _ = self
+        n, k, curved = len(y), rows.width, rows.direct
+        f, g, h = np.empty(n), np.empty(n), np.empty(n)
+
+        def work(blocks):
+            value, gradient, H = 0.0, np.zeros(k), np.zeros((k, k) if curved else 0)
+            for i, Z in blocks:
+                np.matmul(Z, v, out=f[i])
+                value += derivatives(y[i], s[i], f[i], g[i], h[i])
+                if curved:
+                    gradient += g[i] @ Z
+                    R = np.multiply(Z, np.sqrt(h[i])[:, None], out=Z)
+                    H += R.T @ R
+            return value, gradient, H
+
+        if curved:
+            parts = rows.map(work)
+            value, gradient, H = (sum(part) for part in zip(*parts, strict=True))
+        else:
+            f = rows.scores(v)
+            value, gradient, H = derivatives(y, s, f, g, h), rows.back(g), None
+        least, mean = h.min(), h.sum()
+        if rows.intercept and 0.0 < mean < np.inf:  # (4); `toward` is Σ s_i y_i z_i
+            c = toward[0] / mean
+            v, f = v.copy(), f + np.log(c)
+            v[0] += np.log(c)
+            value += (c - 1.0) * mean - np.log(c) * toward[0]
+            gradient = c * gradient + (c - 1.0) * toward
+            gradient[0] = 0.0
+            H, least = None if H is None else c * H, c * least
+        alpha = self.penalty
+        value += 0.5 * (alpha @ v**2)
+        gradient = gradient + alpha * v
+        if H is not None:
+            H[np.diag_indices(k)] += alpha
+        return Point(v, f, float(value), gradient, H, float(least))
+
+    def along(self, f, q, v, step, t):
+        """P at v − t·step, where f becomes f + t q: no walk over X."""
+        u = v - t * step
+        g, h = np.empty_like(f), np.empty_like(f)
+        loss = derivatives(self.y, self.s, f + t * q, g, h)
+        return loss + 0.5 * (self.penalty @ u**2)
+
+    def direction(self, point):
+        """H⁻¹∇P: by Cholesky, or by conjugate gradients where H would be too large."""
+        if point.H is not None:
+            return solve(point.H, point.gradient[:, None])[:, 0]
+        h, alpha, g = self.s * np.exp(point.f), self.penalty, point.gradient
+        diagonal = squares(self.rows, h) + alpha
+        diagonal[diagonal <= 0] = 1.0
+
+        def apply(x):
+            return self.rows.back(h * self.rows.scores(x)) + alpha * x
+
+        return conjugate_gradients(apply, g, diagonal)
+
+    def gap(self, point, decrement):
+        """The better of the bounds (5) and (6)."""
+        bound = np.inf
+        if self.alpha > 0 and (not self.rows.intercept or point.gradient[0] == 0.0):
+            bound = point.gradient @ point.gradient / (2 * self.alpha)
+        z = np.sqrt(decrement / point.least) if point.least > 0 else np.inf
+        if point.H is not None and z <= 0.5:
+            bound = min(bound, 0.5 * decrement * (1 + z))
+        return float(bound)
+
+
+def squares(rows, h):
+    """The diagonal of Zᵀ diag(h) Z."""
+    X = rows.X.multiply(rows.X) if sp.issparse(rows.X) else None
+    total = X.T @ h if X is not None else np.einsum("i,ij,ij->j", h, rows.X, rows.X)
+    if not rows.intercept:
+        return total
+    # Σ h (x − x₀)² from Σ h x² and Σ h x
+    return np.append(h.sum(), total - rows.origin * (2 * (h @ rows.X) - h.sum() * rows.origin))
+
+
+def conjugate_gradients(apply, g, diagonal, most=200):
+    """x with H x ≈ g, closer the smaller g is; `diagonal` is that of H."""
+    x, r = np.zeros_like(g), g.copy()
+    z = r / diagonal
+    d, rz = z.copy(), r @ z
+    aim = rz * min(0.01, np.sqrt(rz)) ** 2
+    for _ in range(most):
+        if rz <= aim or rz <= 0:
+            break
+        Hd = apply(d)
+        a = rz / (d @ Hd)
+        x += a * d
+        r -= a * Hd
+        z = r / diagonal
+        rz, old = r @ z, rz
+        d = z + (rz / old) * d
+    return x
+
+
+def newton(problem, v):
+    """Yield the State for ever, one step (3) apart; end when rounding leaves nothing to gain."""
+    toward = problem.rows.back(problem.s * problem.y)
+    point = problem.at(v, toward)
+    slack = 1e-14 * (1 + abs(point.value))  # rounding of P
+    before, t = np.inf, 0.0
+    while True:
+        step = problem.direction(point)
+        decrement = max(float(point.gradient @ step), 0.0)
+        gap = problem.gap(point, decrement)
+        yield State(*problem.rows.plain(point.v), point.value, gap, decrement, t)
+        if before <= slack and decrement > 0.25 * before:
+            return
+        before, t = decrement, 1.0
+        new = problem.at(point.v - step, toward)
+        if not new.value <= point.value - 1e-4 * decrement + slack:
+            q = problem.rows.scores(-step)
+            while t > 1e-10 and not (
+                problem.along(point.f, q, point.v, step, t)
+                <= point.value - 1e-4 * t * decrement + slack
+            ):
+                t *= 0.5
+            new = problem.at(point.v - t * step, toward)
+            if not new.value <= point.value + slack:
+                return
+        point = new
+
+
+def thinned_start(problem):
+    """The answer of every 16th row, or of the constant model, where that is too few."""
+    rows, y, s, alpha = problem
+    n, k = len(y), rows.width
+    if n < MANY * THIN * k or n * k < LARGE or not rows.direct:
+        return problem.start()
+    few = slice(None, None, THIN)
+    if not s[few] @ y[few] > 0:
+        return problem.start()
+    small = Counts.of(rows.thinned(THIN), y[few].copy(), s[few].copy(), alpha)
+    for state in newton(small, small.start()):
+        if state.decrement <= 1e-4 * k * THIN / n:
+            break
+    return rows.shifted(state.w, state.b)
+
+
+class PoissonRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
+    r"""Regression of counts: the logarithm of the mean is linear.
+
+    Minimises :math:`\frac{1}{S}\sum_i s_i (e^{f_i} - y_i f_i) + \frac{\alpha}{2}\lVert w\rVert^2`
+    over w and b, where :math:`f_i = x_i^\top w + b`, :math:`s_i` is the weight of row i (1 by
+    default) and S the sum of the weights.
+
+    Parameters
+    ----------
+    alpha : float, default=1
+        Strength of the penalty; 0 for plain maximum likelihood. If columns are dependent and there
+        is no penalty, of all best w the one of least norm is found.
+    fit_intercept : bool, default=True
+        Fit b; otherwise b = 0.
+    solver : {"lbfgs", "newton-cholesky"}, default="lbfgs"
+        Both names of scikit-learn are taken and give Newton's method, which ends at the same
+        minimum: by Cholesky, or by conjugate gradients where there are more than 1500 columns and
+        rows (256 columns if X is sparse).
+    max_iter : int, default=100
+        The most steps.
+    tol : float, default=1e-4
+        Stop when `certificate_` is at most `tol`² times the mean of y. For a problem of unit
+        curvature that is a gradient of length `tol`.
+    warm_start : bool, default=False
+        Start from the answer of the last fit.
+    verbose : int, default=0
+        Positive: report to the logger "mlreplica" how the fit went.
+    n_jobs : int, default=None
+        Threads; None means all.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        w.
+    intercept_ : float
+        b. If y is zero in every row, the logarithm of 2⁻⁵², as that of 0 is not finite.
+    certificate_ : float
+        An upper bound on the distance of the objective from its minimum; infinite if none is
+        known (no penalty and far from the minimum, or no penalty and conjugate gradients).
+    n_iter_ : int
+        Steps taken over all rows.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X has any.
+
+    Examples
+    --------
+    >>> from mlreplica.linear_model import PoissonRegressor
+    >>> X = [[1, 2], [2, 3], [3, 4], [4, 3]]
+    >>> y = [12, 17, 22, 21]
+    >>> model = PoissonRegressor().fit(X, y)
+    >>> model.coef_.round(3), round(float(model.intercept_), 3)
+    (array([0.121, 0.158]), 2.089)
+    >>> round(model.score(X, y), 3)
+    0.99
+    """
+
+    _parameter_constraints = {
+        "alpha": [Interval(Real, 0.0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"lbfgs", "newton-cholesky"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        fit_intercept=True,
+        solver="lbfgs",
+        max_iter=100,
+        tol=1e-4,
+        warm_start=False,
+        verbose=0,
+        n_jobs=None,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit w and b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Counts, or any other values ≥ 0, as rates.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights s ≥ 0: exposures, if y are counts divided by them.
+
+        Returns
+        -------
+        self : PoissonRegressor
+            The fitted estimator.
+        """
+        X, y = validate_data(self, X, y, accept_sparse=["csc", "csr"], dtype=FLOATS, y_numeric=True)
+        y = check_array(y, dtype=np.float64, order="C", ensure_2d=False, input_name="y")
+        if not (y >= 0).all():
+            raise ValueError(
+                "Some value(s) of y are out of the valid range of the loss 'HalfPoissonLoss': "
+                "y must be >= 0."
+            )
+        s = np.ones(len(y))
+        if sample_weight is not None:
+            s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not s.all():
+                X, y, s = X[s > 0], y[s > 0], s[s > 0]
+        mean = float(s @ y / s.sum())
+        if mean == 0.0 and self.fit_intercept:
+            return self._publish(X, np.zeros(X.shape[1]), np.log(TINY), TINY, 0)
+        # counts in units of their mean: P is `unit` times (1) with y/unit, α/unit, plus a constant
+        unit = mean if self.fit_intercept else 1.0
+        rows = Design.of(X, self.fit_intercept, self.n_jobs)
+        problem = Counts.of(rows, y / unit, s, self.alpha / unit)
+
+        def attributes(state):
+            return {"coef_": state.w, "intercept_": state.b, "certificate_": state.gap}
+
+        def in_units(states):
+            for state in states:
+                w, b, objective, gap, decrement, t = state
+                objective = unit * objective - (mean * np.log(unit) if self.fit_intercept else 0.0)
+                yield State(w, b + np.log(unit), objective, unit * gap, unit * decrement, t)
+
+        certified = self.alpha > 0 or rows.direct
+        with rows.threads():
+            if self.warm_start and hasattr(self, "coef_"):
+                v = rows.shifted(self.coef_, self.intercept_ - np.log(unit))
+            else:
+                v = thinned_start(problem)
+            state = iterate(
+                self,
+                in_units(newton(problem, v)),
+                max_iter=self.max_iter + 1,
+                tol=self.tol**2 * (mean or 1.0),
+                watch="gap" if certified else "decrement",
+                unit="steps",
+                advice="raise max_iter, alpha or tol, or scale X",
+                publish=attributes,
+                X=X,
+                y=y,
+            )
+        return self._publish(X, state.w, state.b, state.gap, self.n_iter_ - 1)
+
+    def _publish(self, X, w, b, gap, steps):
+        """Set the fitted attributes."""
+        self.coef_ = w.astype(X.dtype, copy=False)
+        self.intercept_ = X.dtype.type(b) if self.fit_intercept else 0.0
+        self.certificate_, self.n_iter_ = gap, steps
+        if self.verbose:
+            logger.info("%d steps, objective within %.1e of its minimum", steps, gap)
+        return self
+
+    def predict(self, X):
+        """Predict the mean e^(X w + b).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            One mean a row.
+        """
+        X = new_rows(self, X, accept_sparse=SPARSE)
+        return np.exp(X @ self.coef_ + self.intercept_)
+
+    def score(self, X, y, sample_weight=None):
+        """D², the share of the deviance that the model explains: 1 at best, 0 for a constant.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their counts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        score : float
+        """
+        mean = self.predict(X)
+        y = check_array(y, dtype=np.float64, order="C", ensure_2d=False, input_name="y")
+        if not (y >= 0).all():
+            raise ValueError(
+                "Some value(s) of y are out of the valid range of the loss 'HalfPoissonLoss': "
+                "y must be >= 0."
+            )
+        s = np.ones(len(y))
+        if sample_weight is not None:
+            s = _check_sample_weight(sample_weight, X, dtype=np.float64)
+
+        def deviance(mean):
+            return s @ (xlogy(y, y / mean) - y + mean)
+
+        return float(1.0 - deviance(mean) / deviance(np.average(y, weights=s)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.positive_only = True
+        return tags

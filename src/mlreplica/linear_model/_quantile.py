@@ -1,0 +1,527 @@
+r"""Quantile regression: an interior point comes close, a vertex is the answer
+
+The pinball loss weighs a residual r = y − xᵀw − b by τ above the line and by 1 − τ below it. With
+weights s_i of sum S:
+
+    minimise over w, b:   P = 1/S Σ_i s_i max(τ r_i, (τ − 1) r_i) + α ‖w‖₁                      (1)
+
+|w_j| is the pinball loss of a row more, z = (0, e_j) with y = 0. So all of (1) is a sum over rows,
+each with two slopes l_i < 0 < h_i: (τ − 1)s_i/S and τs_i/S for the data, ∓α for the penalty,
+
+    P(v) = Σ_i max(h_i r_i, l_i r_i),      r = c − A v,      v = (b, w)                          (2)
+
+and max(h r, l r) is the largest d·r over l ≤ d ≤ h. Exchange min and max: the dual is
+
+    maximise over d:   D(d) = cᵀd     subject to   Aᵀd = 0,   l ≤ d ≤ h                          (3)
+
+P(v) − D(d) bounds the distance of both from the optimum. Split r = q − p with q, p > 0 and let
+t = d − l, u = h − d. At the optimum q_i u_i = 0 = p_i t_i; the interior-point method makes them
+equal to μ and lets μ fall. Its Newton step solves
+
+    AᵀWA Δv = AᵀWξ,     Δd = W(ξ − AΔv),     W = 1 / (q/u + p/t),                                (4)
+
+ξ = r for μ = 0 (where would the step end?), then, with the μ that this step shows to be in reach
+and with its curvature, ξ = r + μ(1/t − 1/u) − Δd(Δp/t + Δq/u) (Mehrotra). d = 0 is inside (3), and
+every step keeps Aᵀd = 0, so that the gap is true at any time.
+
+An optimum is found at a vertex: k = dim v rows B with r_B = 0. Given B, with d_i = h_i or l_i by
+the sign of r_i for all other rows N,
+
+    v = A_B⁻¹ c_B,      d_B = −A_B⁻ᵀ A_Nᵀ d_N;      optimal if l_B ≤ d_B ≤ h_B                   (5)
+
+If some d_j is outside, row j leaves: r_j grows along v − θ·A_B⁻¹e_j, P falls by d_j − h_j a
+unit of θ, and bends up by |a_iᵀA_B⁻¹e_j| (h_i − l_i) wherever an r_i changes sign. The row at which
+the slope becomes positive enters (Barrodale and Roberts). From the interior point a few such
+exchanges are left.
+
+Koenker, Bassett, Regression quantiles (1978); Portnoy, Koenker, The Gaussian hare and the Laplacian
+tortoise (1997); Barrodale, Roberts, An improved algorithm for discrete l1 linear approximation
+(1973).
+"""
+
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack, lu_factor, lu_solve, qr
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.validation import FLOATS
+
+from ._base import LinearPrediction
+from ._blocks import Design, solve
+from ._least_squares import EPS, power_of_two
+
+CLOSE = 1e-6  # relative gap at which the interior point may know the vertex
+FEW = 100  # penalised columns up to which all are taken at once
+
+
+class State(NamedTuple):
+    """Where the fit is: line, P, the duality gap, and the same as a share of P."""
+
+    w: np.ndarray
+    b: float
+    objective: float
+    gap: float
+    relative_gap: float
+    exact: int  # rows with r = 0: what a vertex has k of
+
+
+class Lines(NamedTuple):
+    """Problem (2): data rows, then a row for each penalised weight."""
+
+    rows: Design
+    c: np.ndarray  # (n + penalised,)
+    low: np.ndarray
+    high: np.ndarray
+    penalised: int
+
+    @classmethod
+    def of(cls, rows, y, s, tau, alpha):
+        """With s scaled to shares."""
+        m = rows.X.shape[1] if alpha > 0 else 0
+        s = s / s.sum()
+        low = np.concatenate([(tau - 1) * s, np.full(m, -alpha)])
+        high = np.concatenate([tau * s, np.full(m, alpha)])
+        return cls(rows, np.concatenate([y, np.zeros(m)]), low, high, m)
+
+    @property
+    def n(self):
+        """Rows of data."""
+        return len(self.c) - self.penalised
+
+    def scores(self, v):
+        """A v."""
+        f = self.rows.scores(v)
+        return np.concatenate([f, v[len(v) - self.penalised :]]) if self.penalised else f
+
+    def back(self, d):
+        """Aᵀd."""
+        total = self.rows.back(d[: self.n])
+        if self.penalised:
+            total[len(total) - self.penalised :] += d[self.n :]
+        return total
+
+    def some(self, which):
+        """Rows of A, as a matrix."""
+        k, data = self.rows.width, which < self.n
+        A = np.zeros((len(which), k))
+        if data.any():
+            X = self.rows.X[which[data]]
+            X = X.toarray() if sp.issparse(X) else X
+            i = int(self.rows.intercept)
+            A[data, i:] = X - self.rows.origin if i else X
+            A[data, :i] = 1.0
+        A[np.flatnonzero(~data), k - self.penalised + which[~data] - self.n] = 1.0
+        return A
+
+    def value(self, r):
+        """P of (2)."""
+        return float(self.high @ np.maximum(r, 0.0) + self.low @ np.minimum(r, 0.0))
+
+    def bound(self, d):
+        """D of (3), after d has been made feasible if it is not quite."""
+        d = np.clip(d, self.low, self.high)[: self.n]
+        a = self.rows.back(d)
+        if self.rows.intercept:
+            a[0] = 0.0 if abs(a[0]) <= 1e-10 * np.abs(d).sum() else np.inf
+        w = a[int(self.rows.intercept) :]
+        if self.penalised:  # the penalty's rows take up what is left, if that is not too much
+            return float(
+                min(1.0, self.high[-1] / max(np.abs(a).max(), self.high[-1]))
+                * (self.c[: self.n] @ d)
+            )
+        size = self.rows.back(np.abs(d))
+        scale = np.abs(w).max(initial=0.0)
+        return float(self.c @ d) if scale <= 1e-9 * max(np.abs(size).max(), 1e-300) else -np.inf
+
+    def normal_solver(self, W):
+        """A function that solves AᵀWA x = g, by Cholesky on a unit diagonal."""
+        m, k = self.penalised, self.rows.width
+        H = self.rows.gram(W[: self.n])
+        H[np.arange(k - m, k), np.arange(k - m, k)] += W[self.n :]
+        d = 1.0 / np.sqrt(np.maximum(H.diagonal(), 1e-300))
+        H *= d * d[:, None]
+        for more in (
+            0.0,
+            1e-14,
+            1e-11,
+            1e-8,
+        ):  # dependent columns have no curvature: lend them some
+            H[np.diag_indices(k)] += more
+            R, failed = lapack.dpotrf(H)
+            if not failed:
+                break
+        return lambda g: d * lapack.dpotrs(R, d * g)[0]
+
+
+def reach(x, dx):
+    """The longest step up to 1 that keeps x + step·dx > 0."""
+    worst = float((dx / x).min())
+    return 1.0 if worst >= -1.0 else -1.0 / worst
+
+
+def interior_point(lines):
+    """Yield (v, d, W, P, gap) for ever, one step (4) apart."""
+    _, c, low, high, _ = lines
+    v = np.zeros(lines.rows.width)
+    d = np.zeros(len(c))
+    r = c - lines.scores(v)
+    size = max(np.abs(r[: lines.n]).mean(), EPS)
+    q, p = np.maximum(r, 0.0) + size, np.maximum(-r, 0.0) + size
+    while True:
+        t, u = d - low, high - d
+        W = 1.0 / (q / u + p / t)
+        P = lines.value(r)
+        yield v, d, W, r, P
+        normal = lines.normal_solver(W)
+        mu = (q @ u + p @ t) / (2 * len(c))
+
+        dv = normal(lines.back(W * r))
+        dd = W * (r - lines.scores(dv))
+        dq, dp = q * (dd / u - 1.0), -p * (dd / t + 1.0)
+        a, b = min(reach(q, dq), reach(p, dp)), min(reach(t, dd), reach(u, -dd))
+        ahead = (q + a * dq) @ (u - b * dd) + (p + a * dp) @ (t + b * dd)
+        mu *= (ahead / (2 * len(c) * mu)) ** 3
+
+        bend = dd * (dp / t + dq / u)
+        xi = r + mu * (1.0 / t - 1.0 / u) - bend
+        bend_q, bend_p = dd * dq, dd * dp
+        dv = normal(lines.back(W * xi))
+        dd = W * (xi - lines.scores(dv))
+        dq, dp = (mu + q * dd + bend_q) / u - q, (mu - p * dd - bend_p) / t - p
+        a, b = min(reach(q, dq), reach(p, dp)), min(reach(t, dd), reach(u, -dd))
+        a, b = min(1.0, 0.9995 * a), min(1.0, 0.9995 * b)
+        v, d, q, p = v + a * dv, d + b * dd, q + a * dq, p + a * dp
+        r = c - lines.scores(v)
+        q, p = np.where(q > p, r + p, q), np.where(q > p, p, q - r)  # q − p = r, to the last digit
+
+
+def basis(lines, order):
+    """k independent rows of A, the first in `order` that are; None if there are not so many."""
+    k = lines.rows.width
+    for most in (k, 2 * k + 10, 8 * k + 100, len(order)):
+        which = order[:most]
+        A = lines.some(which)
+        length = np.linalg.norm(A, axis=1)
+        length[length == 0] = 1.0
+        # earlier rows are longer, so that pivoting prefers them without taking dependent ones
+        share = np.geomspace(1.0, 1e-3, len(A)) / length
+        R, pivot = qr(A.T * share, mode="r", pivoting=True, check_finite=False)
+        size = np.abs(R.diagonal())
+        if len(size) >= k and size[k - 1] > 1e-10 * size[0]:
+            return which[pivot[:k]]
+        if most >= len(order):
+            break
+    return None
+
+
+def exchanges(lines, B, v, most):
+    """Yield (v, d, r, B) at vertices with falling P, from that of the rows B to the optimum."""
+    _, c, low, high, _ = lines
+    r = c - lines.scores(v)
+    above = r > 0  # the side that d_N belongs to
+    for _ in range(most):
+        A = lines.some(B)
+        factor = lu_factor(A, check_finite=False)
+        v = lu_solve(factor, c[B], check_finite=False)
+        v += lu_solve(factor, c[B] - A @ v, check_finite=False)
+        r = c - lines.scores(v)
+        r[B] = 0.0
+        noise = 1e-13 * (np.abs(c) + np.abs(v).max())
+        above = np.where(np.abs(r) <= noise, above, r > 0)
+        d = np.where(above, high, low)
+        d[B] = 0.0
+        d[B] = -lu_solve(factor, lines.back(d), trans=1, check_finite=False)
+        yield v, d, r, B
+        over, under = d[B] - high[B], low[B] - d[B]
+        width = high[B] - low[B]
+        worst = np.maximum(over, under) / width
+        j = int(worst.argmax())
+        if worst[j] <= 1e-11:
+            return
+        up = over[j] > 0
+        e = np.zeros(len(B))
+        e[j] = 1.0
+        direction = lu_solve(factor, e, check_finite=False)
+        g = lines.scores(direction) * (1.0 if up else -1.0)  # the rate at which r changes
+        g[B] = 0.0
+        crossing = np.flatnonzero(
+            np.where(above, g < 0, g > 0) & (np.abs(g) > 1e-12 * np.abs(g).max())
+        )
+        if len(crossing) == 0:
+            return
+        theta = np.maximum(
+            np.where(above[crossing], r[crossing], -r[crossing]) / np.abs(g[crossing]), 0.0
+        )
+        bend = np.abs(g[crossing]) * (high - low)[crossing]
+        order = np.argsort(theta, kind="stable")
+        slope = np.cumsum(bend[order]) - max(over[j], under[j])
+        stop = int(np.searchsorted(slope, 0.0))
+        if stop >= len(order):
+            return
+        passed, enters = crossing[order[:stop]], crossing[order[stop]]
+        above[passed] = ~above[passed]
+        above[B[j]] = up
+        B = B.copy()
+        B[j] = enters
+
+
+class Found(NamedTuple):
+    """A line v, what it leaves, its P, a dual point and the best lower bound so far."""
+
+    v: np.ndarray
+    r: np.ndarray
+    objective: float
+    d: np.ndarray
+    bound: float
+
+    @property
+    def relative_gap(self):
+        """(P − D) / P, where a P below 1e-4 of the largest |y| counts as that."""
+        return max(self.objective - self.bound, 0.0) / max(self.objective, 1e-4)
+
+
+def near_then_exact(lines):
+    """Yield Found: the interior point's, and when that is close, the last vertex after it."""
+    bound, close, best = 0.0, CLOSE, np.inf
+    width = lines.high - lines.low
+    for v, d, W, r, P in interior_point(lines):
+        bound = max(bound, lines.bound(d))
+        found = Found(v, r, P, d, bound)
+        yield found
+        if found.relative_gap > close:
+            continue
+        if P - bound > 0.5 * best:  # rounding has the last word
+            return
+        best, close = P - bound, 0.01 * close
+        B = basis(lines, np.argsort(-W / width, kind="stable"))
+        vertices = () if B is None else exchanges(lines, B, v, 50 + len(B))
+        for vertex in vertices:
+            v, d, r, _ = vertex  # noqa: PLW2901
+            if (np.abs(d - 0.5 * (lines.low + lines.high)) <= (0.5 + 1e-9) * width).all():
+                bound = max(bound, lines.bound(d))
+            found = Found(v, r, lines.value(r), d, bound)
+        yield found
+
+
+def simplex(lines):
+    """Yield Found at vertices from the one nearest to least squares on; end at the optimum."""
+    H = lines.rows.gram(np.ones(lines.n))
+    v = solve(H, lines.rows.back(lines.c[: lines.n])[:, None])[:, 0]
+    # ties, which could make it go in circles, are broken by a change in the eleventh digit
+    wobble = np.random.default_rng(0).uniform(-1.0, 1.0, len(lines.c))
+    wobbly = lines._replace(c=lines.c + 1e-11 * np.abs(lines.c).max() * wobble)
+    r = lines.c - lines.scores(v)
+    B = basis(lines, np.argsort(np.abs(r), kind="stable"))
+    bound = 0.0
+    if B is None:
+        yield Found(v, r, lines.value(r), np.zeros_like(r), bound)
+        return
+    for vertex in exchanges(wobbly, B, v, 10**9):
+        v, d, _, B = vertex
+        r = lines.c - lines.scores(v)
+        yield Found(v, r, lines.value(r), d, bound)  # d is outside (3) until the end
+    v, _, r, _ = next(exchanges(lines, B, v, 1))
+    yield Found(v, r, lines.value(r), d, lines.bound(d))
+
+
+def by_columns(lines_of, rows, alpha, tol):
+    """Yield Found for many penalised columns: solve for a few, then add those that (3) asks for.
+
+    A column whose |Σ d_i x_ij| ≤ α has w_j = 0 at the optimum of a problem that has it not, and
+    of one that has it: it may be left out.
+    """
+    i, p = int(rows.intercept), rows.X.shape[1]
+    few, bound, aim = np.zeros(0, dtype=np.intp), 0.0, 0.01
+    while True:
+        lines = lines_of(rows._replace(X=rows.X[:, few], x0=rows.x0[few]))
+        for found in near_then_exact(lines):
+            if found.relative_gap <= aim:
+                break
+        d = found.d[: lines.n]
+        pull = np.abs(rows.back(d)[i:])
+        bound = max(bound, min(1.0, alpha / max(pull.max(), alpha)) * float(lines.c[: lines.n] @ d))
+        v = np.zeros(i + p)
+        v[:i], v[i + few] = found.v[:i], found.v[i:]
+        yield Found(v, found.r[: lines.n], found.objective, d, bound)
+        pull[few] = 0.0
+        wanted = np.flatnonzero(pull > alpha * (1 + 1e-10))
+        if len(wanted) == 0:
+            if aim <= tol:
+                return
+            aim = 0.1 * tol  # the few are right: now exactly
+        most = max(2 * len(few), len(d) // 8, 10)
+        few = np.union1d(few, wanted[np.argsort(-pull[wanted])[:most]])
+
+
+class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator):
+    r"""Linear regression for a quantile, as the median, with an L1 penalty.
+
+    Minimises :math:`\frac{1}{S}\sum_i s_i \max(\tau r_i, (\tau-1) r_i) + \alpha\lVert w\rVert_1`
+    over w and b, where :math:`r_i = y_i - x_i^\top w - b`, :math:`s_i` is the weight of row i (1
+    by default) and S the sum of the weights.
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        τ, between 0 and 1: a share τ of the rows comes to lie below the line.
+    alpha : float, default=1.0
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+        Fit b; otherwise b = 0.
+    solver : {"highs", "highs-ds", "highs-ipm", "interior-point", "revised simplex"}
+        Names of scikit-learn for the same optimum, "highs" by default. "revised simplex" walks
+        from vertex to vertex. All others give an interior-point method that ends with such a walk;
+        with more than 100 penalised columns, on those columns that turn out to matter.
+    solver_options : dict, default=None
+        "maxiter" replaces `max_iter`. Options of other solvers are not looked at.
+    max_iter : int, default=10000
+        The most steps.
+    tol : float, default=1e-9
+        Stop when `certificate_` is at most `tol` times the objective; a vertex reaches about 1e-15.
+    n_jobs : int, default=None
+        Threads; None means all.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        w.
+    intercept_ : float
+        b.
+    certificate_ : float
+        An upper bound on the distance of the objective from its minimum: the duality gap.
+    n_iter_ : int
+        Steps taken.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X has any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlreplica.linear_model import QuantileRegressor
+    >>> X = np.arange(10.0)[:, None]
+    >>> y = [0.0, 2, 1, 5, 4, 9, 5, 12, 7, 20]
+    >>> model = QuantileRegressor(quantile=0.8, alpha=0).fit(X, y)
+    >>> model.coef_.round(3), round(model.intercept_, 3)
+    (array([2.]), 0.0)
+    >>> float(np.mean(y <= model.predict(X) + 1e-9))
+    0.9
+    """
+
+    _parameter_constraints = {
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "solver": [
+            StrOptions({"highs-ds", "highs-ipm", "highs", "interior-point", "revised simplex"})
+        ],
+        "solver_options": [dict, None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        *,
+        quantile=0.5,
+        alpha=1.0,
+        fit_intercept=True,
+        solver="highs",
+        solver_options=None,
+        max_iter=10_000,
+        tol=1e-9,
+        n_jobs=None,
+    ):
+        self.quantile = quantile
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit w and b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights s ≥ 0: a weight of 2 stands for two equal rows, 0 for none.
+
+        Returns
+        -------
+        self : QuantileRegressor
+            The fitted estimator.
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse=["csc", "csr", "coo"], dtype=FLOATS, y_numeric=True
+        )
+        if sp.issparse(X) and self.solver in ("interior-point", "revised simplex"):
+            raise ValueError(
+                f"Solver {self.solver} does not support sparse X. Use solver 'highs' for example."
+            )
+        X, y = X.tocsr() if sp.issparse(X) else X, y.astype(np.float64)
+        s = np.ones(len(y))
+        if sample_weight is not None:
+            s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not s.all():
+                X, y, s = X[s > 0], y[s > 0], s[s > 0]
+        # y about its median in units of its size; P is `unit` times (1) in these units
+        y0 = float(np.median(y)) if self.fit_intercept else 0.0
+        size = float(np.abs(y - y0).max())
+        unit = float(1.0 / power_of_two(size)) if size > 0 else 1.0
+        rows = Design.of(X, self.fit_intercept, self.n_jobs, turn=self.alpha == 0)
+
+        def lines_of(rows):
+            return Lines.of(rows, (y - y0) / unit, s, self.quantile, self.alpha)
+
+        if self.solver == "revised simplex":
+            solver = simplex(lines_of(rows))
+        elif self.alpha > 0 and rows.X.shape[1] > FEW:
+            solver = by_columns(lines_of, rows, self.alpha, self.tol)
+        else:
+            solver = near_then_exact(lines_of(rows))
+
+        def states():
+            for found in solver:
+                w, b = rows.plain(found.v)
+                gap = max(found.objective - found.bound, 0.0)
+                exact = int((np.abs(found.r[: len(y)]) <= 1e-12).sum())
+                values = unit * found.objective, unit * gap, found.relative_gap, exact
+                yield State(unit * w, unit * b + y0, *values)
+
+        with rows.threads():
+            state = iterate(
+                self,
+                states(),
+                max_iter=(self.solver_options or {}).get("maxiter", self.max_iter),
+                tol=self.tol,
+                watch="relative_gap",
+                unit="steps",
+                advice="raise max_iter",
+                publish=lambda state: {"coef_": state.w, "intercept_": state.b},
+                X=X,
+                y=y,
+            )
+        self.coef_, self.certificate_ = state.w, state.gap
+        self.intercept_ = state.b if self.fit_intercept else 0.0
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
