@@ -3,7 +3,9 @@
 from importlib import import_module
 
 HOME = {
+    "ElasticNet": "_elastic_net",
     "HuberRegressor": "_huber",
+    "Lasso": "_elastic_net",
     "LinearRegression": "_linear_regression",
     "LogisticRegression": "_logistic_regression",
     "LogisticRegressionCV": "_logistic_cv",
@@ -16,12 +18,16 @@ HOME = {
     "RidgeClassifierCV": "_ridge_classifier",
     "SGDClassifier": "_sgd_classifier",
     "SGDRegressor": "_sgd_regressor",
+    "enet_path": "_path",
+    "lasso_path": "_path",
     "perceptron": "_perceptron",
     "ridge_regression": "_ridge_regressor",
 }
 
 __all__ = [
+    "ElasticNet",
     "HuberRegressor",
+    "Lasso",
     "LinearRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
@@ -34,6 +40,8 @@ __all__ = [
     "RidgeClassifierCV",
     "SGDClassifier",
     "SGDRegressor",
+    "enet_path",
+    "lasso_path",
     "perceptron",
     "ridge_regression",
 ]
