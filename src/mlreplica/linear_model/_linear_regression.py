@@ -249,7 +249,7 @@ class LinearRegression(
             root = np.sqrt(s)
         if sp.issparse(X):
             y0 = Y.mean(axis=0) if self.fit_intercept else np.zeros(Y.shape[1])
-            return SparseRows(X, Y, s, self.fit_intercept, np.zeros(X.shape[1]), y0)
+            return SparseRows(X.astype(float), Y, s, self.fit_intercept, np.zeros(X.shape[1]), y0)
         if self.fit_intercept:
             x0, y0 = origin(X, Y)
         else:

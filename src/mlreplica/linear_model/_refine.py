@@ -119,7 +119,8 @@ def refine(rows, R, d, v, penalty=0.0, steps=10):
 
     for c in range(v.shape[1]):
         t, t_lo, f = np.zeros((3, len(one)))
-        sizes = [1.0]  # of the steps relative to v
+        start = v[:, c].copy()
+        sizes = [8.0]  # of the steps relative to v, which may be wrong in its first digit
         for step in range(steps):
             w, v0 = np.ascontiguousarray(v[-p:, c]), v[0, c] if rows.intercept else 0.0
             Af, hi, lo = (np.array(parts) for parts in zip(*rows.map(residual), strict=True))
@@ -130,7 +131,9 @@ def refine(rows, R, d, v, penalty=0.0, steps=10):
             dv = T @ e
             size = np.abs(dv / d).max() / max(np.abs(v[:, c] / d).max(), 1e-300)
             if not size < sizes[-1] / 2:
-                break  # at the level of rounding, or κ ε ≥ 1: no step can improve v
+                if size > 0.1:
+                    v[:, c] = start  # κ ε ≥ 1: no step can improve v
+                break  # at the level of rounding
             rows.map(update)
             v[:, c] += dv
             if step:

@@ -9,7 +9,7 @@ from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.iterate import CallbackSupport
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, new_rows
 
 from ._base import LinearScores
 from ._ridge_cv import PenaltySearch
@@ -37,6 +37,26 @@ class SignedLabels(LinearScores, ClassifierMixin, BaseEstimator):
     def _multilabel(self):
         """Whether a row may have several labels."""
         return self._label_binarizer.y_type_.startswith("multilabel")
+
+    def _one_dimensional(self, Y):
+        """Two classes: `coef_` as of one target."""
+        if Y.shape[1] == 1:
+            self.coef_ = self.coef_[0]
+
+    def decision_function(self, X):
+        """Score wᵀx + b of each row, with a column a class; of two classes > 0 is the second.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        X = new_rows(self, X, accept_sparse=SPARSE)
+        scores = X @ self.coef_.T + self.intercept_
+        return scores.ravel() if scores.shape[1:] == (1,) else scores
 
     def predict(self, X):
         """The class of each row, or its labels.
@@ -79,7 +99,7 @@ class RidgeClassifier(RidgeSolvers, CallbackSupport, SignedLabels):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    coef_ : ndarray of shape (n_features,) or (n_classes, n_features)
         w.
     intercept_ : float or ndarray of shape (n_targets,)
         b.
@@ -146,6 +166,7 @@ class RidgeClassifier(RidgeSolvers, CallbackSupport, SignedLabels):
         self._validate_params()
         X, Y, s = self._targets(X, y, sample_weight)
         self._publish(self._solve(X, Y, s), X.dtype)
+        self._one_dimensional(Y)
         return self
 
     def __sklearn_tags__(self):
@@ -187,7 +208,7 @@ class RidgeClassifierCV(PenaltySearch, SignedLabels):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = RidgeClassifierCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y)
     >>> model.alpha_, round(model.score(X, y), 4)
-    (0.001, 0.9631)
+    (0.01, 0.9631)
     """
 
     gcv_mode, alpha_per_target, _default_scoring = None, False, "accuracy"
@@ -245,5 +266,6 @@ class RidgeClassifierCV(PenaltySearch, SignedLabels):
         score_params = self._score_params(params)
         X, Y, s = self._targets(X, y, sample_weight)
         self._search(X, Y, s, score_params)
+        self._one_dimensional(Y)
         self.alpha_, self.best_score_ = float(self.alpha_[0]), self.best_score_[0]
         return self

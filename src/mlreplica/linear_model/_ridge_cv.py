@@ -54,7 +54,8 @@ class AsScored(ClassifierMixin, BaseEstimator):
 
     def predict(self, scores):
         """The class of the best score."""
-        return self.classes_[scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)]
+        one = scores.shape[1] == 1
+        return self.classes_[(scores[:, 0] > 0).astype(int) if one else scores.argmax(axis=1)]
 
 
 class PenaltySearch:
@@ -93,6 +94,7 @@ class PenaltySearch:
                 stacklevel=3,
             )
         model = Ridge(fit_intercept=self.fit_intercept)
+        model.n_iter_ = 1
         with np.errstate(over="ignore", invalid="ignore"):
             rows = model._rows(X, Y, sample_weight)
             model._finite(rows)

@@ -70,8 +70,8 @@ class Ridge(
         w.
     intercept_ : float or ndarray of shape (n_targets,)
         b.
-    n_iter_ : None or ndarray of shape (n_targets,)
-        Steps of "gd", "sgd", "lsqr", "sag" and "saga", otherwise None.
+    n_iter_ : ndarray of shape (n_targets,)
+        Steps of an iterative solver, which takes all targets at once; 1 for a direct one.
     solver_ : str
         The solver that gave the answer: the one asked for, or "qr" where normal equations would
         have lost digits; "nnls" for block pivoting.
@@ -220,7 +220,7 @@ def ridge_regression(
     -------
     coef : ndarray of shape (n_features,) or (n_targets, n_features)
         w.
-    n_iter : None or ndarray of shape (n_targets,)
+    n_iter : ndarray of shape (n_targets,)
         Only if `return_n_iter`.
     intercept : float or ndarray of shape (n_targets,)
         Only if `return_intercept`.

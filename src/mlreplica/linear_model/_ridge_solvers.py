@@ -61,7 +61,7 @@ class RidgeSolvers:
         """The Solution."""
         n, p = X.shape
         filled = not sp.issparse(X)
-        self.n_iter_ = None
+        self.n_iter_ = 1
         gram = self.solver in GRAM and not self.positive
         plain = gram and filled and sample_weight is None and not self.penalize_intercept
         if plain and n >= p and X.size + Y.size <= SMALL and type(self.alpha) is float:
@@ -125,7 +125,7 @@ class RidgeSolvers:
         x0, y0 = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
         if sp.issparse(X):
             y0 = Y.mean(axis=0) if self.fit_intercept and free else y0
-            return SparseRows(X, Y, s, self.fit_intercept, x0, y0, free)
+            return SparseRows(X.astype(float), Y, s, self.fit_intercept, x0, y0, free)
         if self.fit_intercept and free:
             x0, y0 = origin(X, Y)
         return Rows(X, Y, s, root, self.fit_intercept, x0, y0, None, free)
@@ -175,8 +175,6 @@ class RidgeSolvers:
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        steps = np.full(len(alpha), self.n_iter_, dtype=np.int32)
-        self.n_iter_ = None if name == "sparse_cg" else steps
         return Solution(state.w, state.b, state.gap, name)
 
     def _products(self, rows):
@@ -208,7 +206,6 @@ class RidgeSolvers:
             states = descent.stochastic_gradient_descent(problem, 0.5 / (L_row or 1.0), rng)
         tol = self.tol * float((c * c).sum())
         state = self._drive(rows, states, tol, self.max_iter or 10_000, "gap", "epochs")
-        self.n_iter_ = np.full(len(alpha), self.n_iter_, dtype=np.int32)
         return Solution(state.w, state.b, state.gap, self.solver)
 
     def _positive(self, rows, alpha):
@@ -236,7 +233,6 @@ class RidgeSolvers:
         """The Solution at the end of a walk that ends by itself."""
         advice = "the solver that replaces lbfgs solver did not converge, raise max_iter"
         state = self._drive(rows, states, None, budget, "gap", "exchanges", advice)
-        self.n_iter_ = None
         return Solution(state.w, state.b, state.gap, "nnls")
 
     def _drive(self, rows, states, tol, max_iter, watch, unit, advice=ADVICE):
@@ -261,8 +257,9 @@ class RidgeSolvers:
         )
 
     def _publish(self, found, dtype):
-        """coef_ (q, p), intercept_ (q,), solver_ and certificate_."""
+        """coef_ (q, p), intercept_ (q,), n_iter_ (q,), solver_ and certificate_."""
         w, b, self.certificate_, self.solver_ = found
+        self.n_iter_ = np.full(len(b), self.n_iter_, dtype=np.int32)
         if dtype == np.float32:
             w, b = w.astype(np.float32), b.astype(np.float32)
         self.coef_ = np.ascontiguousarray(w.T)
