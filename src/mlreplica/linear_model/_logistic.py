@@ -89,6 +89,7 @@ class Point(NamedTuple):
     P: float
     g: np.ndarray  # as V
     F: np.ndarray  # (n K,), in blocks: see Objective.of
+    reach: float = np.inf  # max_i Σ_j |x̃_ij| q_j, if asked for
 
 
 @kernel
@@ -214,7 +215,7 @@ class Objective:
         g, h = (G[0], other) if hit else (other, G[0])
         return two_classes(y, s, F[0], g, h)
 
-    def at(self, V):
+    def at(self, V, q=None):
         """The Point at V: one pass over X, each block read once from memory."""
         W, b = self.weights(V)
         W = np.ascontiguousarray(W)
@@ -224,12 +225,14 @@ class Objective:
             f = self.of(F, rows)
             self.scores(X, W, b, f)
             G = np.empty_like(f)
-            return self.derivatives(y, s, f, G), self.products(G, X)
+            loss = self.derivatives(y, s, f, G)
+            return loss, self.products(G, X), [np.inf if q is None else self.reach(X, q)]
 
-        loss, g = self.each(work)
+        loss, g, reach = self.each(work)
         g = self.U.T @ g
         g[:, : self.p] += self.l2 * V[:, : self.p]
-        return Point(V, loss + self.l2 / 2 * float((V[:, : self.p] ** 2).sum()), g, F)
+        P = loss + self.l2 / 2 * float((V[:, : self.p] ** 2).sum())
+        return Point(V, P, g, F, max(reach))
 
     def scores(self, X, W, b, f):
         """f ← W Xᵀ + b"""
@@ -341,13 +344,16 @@ class Objective:
         ridge[:, self.p :] = 0.0
         return ridge
 
-    def longest(self, q):
-        """max_i Σ_j |x̃_ij| q_j"""
+    def reach(self, X, q):
+        """max_i Σ_j |x̃_ij| q_j over the rows of a block"""
         last = q[self.p] if self.intercept else 0.0
         if self.sparse:
-            return float((abs(self.X) @ q[: self.p]).max()) + last
-        q = np.ascontiguousarray(q[: self.p])
-        return self.most(lambda X, rows: longest(X, q)) + last
+            return float((abs(X) @ q[: self.p]).max()) + last
+        return longest(X, q[: self.p]) + last
+
+    def longest(self, q):
+        """The same over all rows."""
+        return self.most(lambda X, rows: self.reach(X, q))
 
     def class_sums(self):
         """T of (7), one row a class (only y = +1 if K = 1), and x̄."""
@@ -359,7 +365,7 @@ class Objective:
 
     def dual_gap(self, point, sums):
         """(7), or P where it says nothing."""
-        V, P, g, _ = point
+        V, P, g = point[:3]
         if self.l2 == 0.0:
             return P
         (T, x_mean), ridge = sums, self.l2 * V[:, : self.p]

@@ -230,11 +230,10 @@ def lbfgs_by_sample(problem, objective, m, V=None):
         walk = quasi_newton(few, few.at(np.zeros(few.shape)), Bohning(few))
         V = next(point for point, decrement in walk if decrement <= enough).V
     factor = Factor(few.hessian(few.at(V).F), few.shape, spread(few))
-    start = objective.at(V)
-    rho = objective.longest(factor.q)
+    start = objective.at(V, factor.q)
     for point, decrement in quasi_newton(objective, start, factor):
         below = weight * np.exp(-objective.change(point.F, start.F))
-        bound = gap(point.P, factor.decrement(point.g), rho, below)
+        bound = gap(point.P, factor.decrement(point.g), start.reach, below)
         yield state(objective, point, bound, decrement)
 
 
