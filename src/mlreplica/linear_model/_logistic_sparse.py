@@ -6,7 +6,7 @@ XᵀhX would have 10¹⁰ entries; but its product with a vector takes one walk 
     H d = l2 d + Σ_i x_i h_i (x_iᵀd + c)                                                       (8)
 
 for which conjugate gradients ask some five times a step. Two things keep them so few. The
-intercept is not an unknown: for each d the best c is inserted, with which Σ h_i (x_iᵀd + c) = 0. For
+intercept is no unknown: for each d the best c is inserted, with which Σ h_i (x_iᵀd + c) = 0. For
 K classes, with U_ik = s_i q_ik (e_ik − Σ_l q_il e_il), e_i = D x_i + c, it solves
 
     B c = −Σ_i U_i(c = 0),     B = Σ s_i (diag(q_i) − q_i q_iᵀ)                                 (9)
