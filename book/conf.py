@@ -120,6 +120,12 @@ def name_levels(app, pagename, templatename, context, doctree):
     context["furo_navigation_tree"] = tree
 
 
+def deal(app, env, names):
+    """Deal the pages to the two processes that read them; the API's, which are quick, come first."""
+    names[:] = names[::2] + names[1::2]
+
+
 def setup(app):
-    """Mend the sidebar after furo has made it."""
+    """Mend the sidebar after furo has made it, and share out the reading."""
     app.connect("html-page-context", name_levels, priority=900)
+    app.connect("env-before-read-docs", deal)
