@@ -28,6 +28,7 @@ SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga", 
 SELECT = ("liblinear", "saga", "cd")  # the solvers that know an L1 penalty
 FAR = 1e3  # a mean this many standard deviations from zero costs too many digits: centre X
 SMALL = 1 << 22  # entries up to which a sparse X is made dense: that is faster
+UNKNOWN = 0.5  # a certificate above this share of P proves no minimum: P itself is one
 ABSENT = -20.0  # the score of a class that has no row
 COMPLAINT = dict.fromkeys(SOLVERS, "{} iterations did not suffice") | {  # scikit-learn's words
     "lbfgs": "lbfgs failed to converge",
@@ -242,7 +243,8 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
                 "The 'liblinear' solver does not support multiclass classification"
                 " (n_classes >= 3). Either use another solver or wrap the "
                 "estimator in a OneVsRestClassifier to keep applying a "
-                "one-versus-rest scheme."
+                "one-versus-rest scheme. Only binary classification is supported. The type of the "
+                "target is multiclass."
             )
         if len(self.classes_) < 2:
             raise ValueError(
@@ -546,9 +548,9 @@ def solve(model, data, C, ratio, start):
     steps = model.n_iter_ - first
     model.n_iter_ = np.array([steps], dtype=np.int32)
     gap = state.gap
-    if math.isinf(C) and gap > model.tol:
+    if math.isinf(C) and gap > UNKNOWN * state.objective:
         gap = certificate(problem, state.W, state.b)
-        if gap > model.tol and separable(problem, state.W, state.b):
+        if gap > UNKNOWN * state.objective and separable(problem, state.W, state.b):
             warnings.warn(
                 "A hyperplane separates the classes (all rows lie on the right side or on it), so "
                 "that without a penalty larger weights are always better: there is no solution, "

@@ -29,9 +29,11 @@ On the use of stochastic Hessian information in optimization methods (2011).
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, qr
 
 from ._logistic import EPS, Factor, Objective, State, gap
+from ._logistic_sparse import newton_cg as sparse_newton_cg
 
 MOST = 2000  # coordinates of V up to which a Hessian is made
 CHEAP = 5e8  # multiplications in a Hessian up to which Newton's method needs no sample
@@ -48,6 +50,8 @@ def search(objective, point, d, t=1.0):
     """The Point at V + t d, t by Wolfe's conditions; None if rounding leaves nothing to gain."""
     slope, low, high = float(np.vdot(point.g, d)), 0.0, np.inf
     slack = 8 * EPS * abs(point.P)
+    if slope >= 0.0:
+        return None
     for _ in range(40):
         new = objective.at(point.V + t * d)
         new_slope = float(np.vdot(new.g, d))
@@ -58,7 +62,7 @@ def search(objective, point, d, t=1.0):
             low = t
         else:
             return new
-        guess = t * slope / (slope - new_slope) if np.isfinite(new_slope) else 0.0
+        guess = t * slope / (slope - new_slope) if slope < new_slope < np.inf else 0.0
         if high == np.inf:
             t = min(max(guess, 2.0 * t), 10.0 * t)
         else:
@@ -243,7 +247,7 @@ def newton_cg(objective, point):
     while True:
         decrement = float(np.sqrt(np.vdot(point.g, guess.solve(point.g))))
         yield state(objective, point, objective.dual_gap(point, sums), decrement)
-        if 0.9 * last < decrement <= 1e-7:
+        if 0.9 * last < decrement <= 1e-7 or endless(objective, point):
             return
         last = decrement
         times = objective.curvature(point.F)
@@ -295,6 +299,8 @@ def wide(problem):
 def smooth(problem, W, b, solver):
     """The States of the solver asked for; "lbfgs" and "newton-cholesky" pick what is fastest."""
     n, p = problem.X.shape
+    if sp.issparse(problem.X) and problem.l2 > 0.0 and solver != "gd":
+        return sparse_newton_cg(problem, W, b)
     objective = Objective(problem)
     V = objective.coordinates(W, b)
     size, dense = V.size, not objective.sparse
