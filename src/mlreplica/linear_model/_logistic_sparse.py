@@ -161,7 +161,7 @@ def conjugate_gradients(times, g, scale):
 
 
 def newton_cg(problem, W, b):
-    """Yield the State for ever, one Newton step apart: sparse X, l1 = 0 and l2 > 0."""
+    """Yield the State, one Newton step apart, until rounding rules: sparse X, l1 = 0, l2 > 0."""
     problem = problem._replace(X=problem.X.tocsr())
     X, s = Rows(problem.X, problem.n_jobs), problem.s
     known = sums(problem, X.backward)
@@ -173,22 +173,28 @@ def newton_cg(problem, W, b):
     else:
         F = X.forward(np.ascontiguousarray(W)) + b[:, None]
         now = at(problem, X, W, F)
+    last = np.inf
     while True:
-        gap = certificate(problem, known, now)
-        yield State(W, b, now.objective, gap, max(gap, np.sqrt(2.0 * gap)))
+        gap, g = certificate(problem, known, now), now.V + problem.l2 * W
+        decrement = float(np.sqrt(np.vdot(g, scale * g) + (now.r**2 / share).sum()))
+        yield State(W, b, now.objective, gap, max(gap, decrement))
+        if 0.3 * last < decrement <= 1e-7:
+            return
+        last = decrement
         H = Curvature(problem, X, now.R, known.Y)
-        g = now.V + problem.l2 * W
         D = conjugate_gradients(H.times, g + H.constant(now.r), scale)
         E = X.forward(D)
         c = -H.inverse @ (now.r + H.moved(E).sum(axis=1))
         E += c[:, None]
         slope, t = np.vdot(g, D) + now.r @ c, 1.0
-        while t > 1e-9:
+        while True:
             new = at(problem, X, W + t * D, F + t * E)
             if new.objective <= now.objective + 1e-4 * t * slope + 4e-16 * now.objective:
-                W, b, F, now = W + t * D, b + t * c, F + t * E, new
                 break
             t /= 2.0
+            if t < 1e-9:
+                return
+        W, b, F, now = W + t * D, b + t * c, F + t * E, new
 
 
 def at(problem, X, W, F):
