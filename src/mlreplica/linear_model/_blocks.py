@@ -18,8 +18,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh, qr
+from sklearn.utils.validation import validate_data
 
 from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
+from mlreplica.core.validation import FLOATS
 
 from ._least_squares import EPS, cholesky
 
@@ -164,6 +166,28 @@ class Design(NamedTuple):
         """The v of (w, b)."""
         u = np.asarray(w, dtype=float) if self.basis is None else self.basis.T @ w
         return np.append(b + self.x0 @ w, u) if self.intercept else u.copy()
+
+
+def training_rows(estimator, X, y, accept_sparse):
+    """X as it is or as floats, y as float64, both checked once.
+
+    Plain arrays of floats need no more than two sums, which are finite unless an entry is not.
+    """
+    if (
+        type(X) is type(y) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in FLOATS
+        and y.shape == X.shape[:1]
+        and y.dtype == np.float64
+        and X.size > 0
+    ):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(X.sum()) and np.isfinite(y.sum()):
+                estimator.n_features_in_ = X.shape[1]
+                estimator.__dict__.pop("feature_names_in_", None)
+                return X, y
+    X, y = validate_data(estimator, X, y, accept_sparse=accept_sparse, dtype=FLOATS, y_numeric=True)
+    return X, y.astype(np.float64, copy=False)
 
 
 def solve(H, B):

@@ -42,14 +42,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.jit import kernel
-from mlreplica.core.validation import FLOATS
 
 from ._base import LinearPrediction
-from ._blocks import Design, solve
+from ._blocks import Design, solve, training_rows
 from ._least_squares import EPS, power_of_two
 
 THIN = 16  # a large set starts from every 16th row …
@@ -352,8 +351,8 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
         self : HuberRegressor
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=FLOATS, y_numeric=True)
-        all_X, all_y, y = X, y, y.astype(np.float64)
+        X, y = training_rows(self, X, y, accept_sparse=["csr"])
+        all_X, all_y = X, y
         s = np.ones(len(y))
         if sample_weight is not None:
             s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

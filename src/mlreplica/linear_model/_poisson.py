@@ -42,15 +42,15 @@ import scipy.sparse as sp
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array
 
 from mlreplica.core.exp import exp64
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.jit import kernel
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import new_rows
 
 from ._base import SPARSE
-from ._blocks import Design, solve
+from ._blocks import Design, solve, training_rows
 
 logger = logging.getLogger("mlreplica")
 
@@ -84,17 +84,18 @@ class Point(NamedTuple):
 
 @kernel
 def derivatives(y, s, f, g, h):
-    """Σ s (e^f − y f); writes g = s (e^f − y) and h = s e^f."""
+    """Σ s e^f and Σ s y f; writes g = s (e^f − y) and h = s e^f."""
     for i in range(len(f)):
         h[i] = f[i]
     exp64(h)
-    value = 0.0
+    total, cross = 0.0, 0.0
     for i in range(len(f)):
         mean = s[i] * h[i]
-        value += mean - s[i] * y[i] * f[i]
+        total += mean
+        cross += s[i] * y[i] * f[i]
         g[i] = mean - s[i] * y[i]
         h[i] = mean
-    return value
+    return total, cross
 
 
 class Counts(NamedTuple):
@@ -124,51 +125,53 @@ class Counts(NamedTuple):
             v[0] = np.log(self.s @ self.y)
         return v
 
+    @np.errstate(over="ignore", invalid="ignore")
     def at(self, v, toward):
         """The Point at v, with the intercept moved to its best (4)."""
         rows, y, s, _ = self
-        n, k, curved = len(y), rows.width, rows.direct
+        n, k = len(y), rows.width
         f, g, h = np.empty(n), np.empty(n), np.empty(n)
 
+        @np.errstate(over="ignore", invalid="ignore")  # a step too long is seen by its value
         def work(blocks):
-            value, gradient, H = 0.0, np.zeros(k), np.zeros((k, k) if curved else 0)
+            sums, gradient, H = np.zeros(2), np.zeros(k), np.zeros((k, k))
             for i, Z in blocks:
                 np.matmul(Z, v, out=f[i])
-                value += derivatives(y[i], s[i], f[i], g[i], h[i])
-                if curved:
-                    gradient += g[i] @ Z
-                    R = np.multiply(Z, np.sqrt(h[i])[:, None], out=Z)
-                    H += R.T @ R
-            return value, gradient, H
+                sums += derivatives(y[i], s[i], f[i], g[i], h[i])
+                gradient += g[i] @ Z
+                R = np.multiply(Z, np.sqrt(h[i])[:, None], out=Z)
+                H += R.T @ R
+            return sums, gradient, H
 
-        if curved:
+        if rows.direct:
             parts = rows.map(work)
-            value, gradient, H = (sum(part) for part in zip(*parts, strict=True))
+            (mean, cross), gradient, H = (sum(part) for part in zip(*parts, strict=True))
         else:
             f = rows.scores(v)
-            value, gradient, H = derivatives(y, s, f, g, h), rows.back(g), None
-        least, mean = h.min(), h.sum()
+            (mean, cross), gradient, H = derivatives(y, s, f, g, h), rows.back(g), None
+        least = h.min()
         if rows.intercept and 0.0 < mean < np.inf:  # (4); `toward` is Σ s_i y_i z_i
             c = toward[0] / mean
             v, f = v.copy(), f + np.log(c)
             v[0] += np.log(c)
-            value += (c - 1.0) * mean - np.log(c) * toward[0]
-            gradient = c * gradient + (c - 1.0) * toward
+            mean, cross = toward[0], cross + np.log(c) * toward[0]
+            gradient = c * (gradient + toward) - toward
             gradient[0] = 0.0
             H, least = None if H is None else c * H, c * least
         alpha = self.penalty
-        value += 0.5 * (alpha @ v**2)
+        value = mean - cross + 0.5 * (alpha @ v**2)
         gradient = gradient + alpha * v
         if H is not None:
             H[np.diag_indices(k)] += alpha
+            value = value if np.isfinite(H.sum()) else np.inf
         return Point(v, f, float(value), gradient, H, float(least))
 
     def along(self, f, q, v, step, t):
         """P at v − t·step, where f becomes f + t q: no walk over X."""
         u = v - t * step
         g, h = np.empty_like(f), np.empty_like(f)
-        loss = derivatives(self.y, self.s, f + t * q, g, h)
-        return loss + 0.5 * (self.penalty @ u**2)
+        mean, cross = derivatives(self.y, self.s, f + t * q, g, h)
+        return mean - cross + 0.5 * (self.penalty @ u**2)
 
     def direction(self, point):
         """H⁻¹∇P: by Cholesky, or by conjugate gradients where H would be too large."""
@@ -227,6 +230,8 @@ def newton(problem, v):
     """Yield the State for ever, one step (3) apart; end when rounding leaves nothing to gain."""
     toward = problem.rows.back(problem.s * problem.y)
     point = problem.at(v, toward)
+    if not np.isfinite(point.value):  # a warm start of another world
+        point = problem.at(problem.start(), toward)
     slack = 1e-14 * (1 + abs(point.value))  # rounding of P
     before, t = np.inf, 0.0
     while True:
@@ -249,6 +254,15 @@ def newton(problem, v):
             if not new.value <= point.value + slack:
                 return
         point = new
+
+
+def check_counts(y):
+    """Raise unless y ≥ 0."""
+    if y.min() < 0:
+        raise ValueError(
+            "Some value(s) of y are out of the valid range of the loss 'HalfPoissonLoss': "
+            f"y must be >= 0, got {y.min():g}."
+        )
 
 
 def thinned_start(problem):
@@ -375,13 +389,8 @@ class PoissonRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         self : PoissonRegressor
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, accept_sparse=["csc", "csr"], dtype=FLOATS, y_numeric=True)
-        y = check_array(y, dtype=np.float64, order="C", ensure_2d=False, input_name="y")
-        if not (y >= 0).all():
-            raise ValueError(
-                "Some value(s) of y are out of the valid range of the loss 'HalfPoissonLoss': "
-                "y must be >= 0."
-            )
+        X, y = training_rows(self, X, y, accept_sparse=["csc", "csr"])
+        check_counts(y)
         s = np.ones(len(y))
         if sample_weight is not None:
             s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -467,11 +476,7 @@ class PoissonRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         """
         mean = self.predict(X)
         y = check_array(y, dtype=np.float64, order="C", ensure_2d=False, input_name="y")
-        if not (y >= 0).all():
-            raise ValueError(
-                "Some value(s) of y are out of the valid range of the loss 'HalfPoissonLoss': "
-                "y must be >= 0."
-            )
+        check_counts(y)
         s = np.ones(len(y))
         if sample_weight is not None:
             s = _check_sample_weight(sample_weight, X, dtype=np.float64)

@@ -47,13 +47,12 @@ import scipy.sparse as sp
 from scipy.linalg import lapack, lu_factor, lu_solve, qr
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS
 
 from ._base import LinearPrediction
-from ._blocks import Design, solve
+from ._blocks import Design, solve, training_rows
 from ._least_squares import EPS, power_of_two
 
 CLOSE = 1e-6  # relative gap at which the interior point may know the vertex
@@ -230,6 +229,7 @@ def exchanges(lines, B, v, most):
         factor = lu_factor(A, check_finite=False)
         v = lu_solve(factor, c[B], check_finite=False)
         v += lu_solve(factor, c[B] - A @ v, check_finite=False)
+        v[len(v) - lines.penalised + B[lines.n <= B] - lines.n] = 0.0
         r = c - lines.scores(v)
         r[B] = 0.0
         noise = 1e-13 * (np.abs(c) + np.abs(v).max())
@@ -467,14 +467,12 @@ class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseE
         self : QuantileRegressor
             The fitted estimator.
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse=["csc", "csr", "coo"], dtype=FLOATS, y_numeric=True
-        )
+        X, y = training_rows(self, X, y, accept_sparse=["csc", "csr", "coo"])
         if sp.issparse(X) and self.solver in ("interior-point", "revised simplex"):
             raise ValueError(
                 f"Solver {self.solver} does not support sparse X. Use solver 'highs' for example."
             )
-        X, y = X.tocsr() if sp.issparse(X) else X, y.astype(np.float64)
+        X = X.tocsr() if sp.issparse(X) else X
         s = np.ones(len(y))
         if sample_weight is not None:
             s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
