@@ -17,7 +17,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 log = logging.getLogger(__name__)
-CITED = re.compile(r"(?<![\w\])}])\((\d{1,3}[a-z]?)\)(?!\()")
+CITED = re.compile(r"(?<![\w\])}/])\((\d{1,3}[a-z]?)\)(?!\()")
 PROSE = re.compile(r'<span class="(c1|sd)">(.*?)</span>')
 PAGES = "_source"
 
