@@ -4,8 +4,10 @@ from importlib import import_module
 
 HOME = {
     "ElasticNet": "_elastic_net",
+    "ElasticNetCV": "_lasso_cv",
     "HuberRegressor": "_huber",
     "Lasso": "_elastic_net",
+    "LassoCV": "_lasso_cv",
     "LinearRegression": "_linear_regression",
     "LogisticRegression": "_logistic_regression",
     "LogisticRegressionCV": "_logistic_cv",
@@ -19,15 +21,19 @@ HOME = {
     "SGDClassifier": "_sgd_classifier",
     "SGDRegressor": "_sgd_regressor",
     "enet_path": "_path",
+    "gradient_descent": "_gradient_descent",
     "lasso_path": "_path",
     "perceptron": "_perceptron",
     "ridge_regression": "_ridge_regressor",
+    "stochastic_gradient_descent": "_stochastic_descent",
 }
 
 __all__ = [
     "ElasticNet",
+    "ElasticNetCV",
     "HuberRegressor",
     "Lasso",
+    "LassoCV",
     "LinearRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
@@ -41,9 +47,11 @@ __all__ = [
     "SGDClassifier",
     "SGDRegressor",
     "enet_path",
+    "gradient_descent",
     "lasso_path",
     "perceptron",
     "ridge_regression",
+    "stochastic_gradient_descent",
 ]
 
 
