@@ -41,13 +41,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from ..core.blas import add_scaled, dot
+from ..core.blas import dot
 from ..core.jit import kernel
 from ..core.parallel import run
 from ..core.prefetch import hint
 from ._sgd_losses import slope
 
 AHEAD = 6  # rows between asking for one and using it
+LINE = np.uint64(8)  # numbers that travel together
 CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
 BLOCK = 8192  # rows of which the loss is computed at a time
 LARGEST = 1e12  # of |g|: keeps a step finite
@@ -60,11 +61,11 @@ NONE = np.empty(0)
 
 @kernel
 def pull(r, u, q, inverse):
-    """(4) for one weight r of v = w/scale, inverse = 1/scale; no branch, so that it vectorises."""
+    """(4) for one weight r of v = w/scale, inverse = 1/scale; as |q| ≤ u, a term or both are 0."""
     down, up = r - (u + q) * inverse, r + (u - q) * inverse
-    down = down if down > 0.0 else 0.0  # noqa: FURB136
+    down = down if down > 0.0 else 0.0  # noqa: FURB136  max and min would keep the loop scalar
     up = up if up < 0.0 else 0.0  # noqa: FURB136
-    return down if r > 0.0 else up
+    return down + up
 
 
 @kernel
@@ -74,32 +75,33 @@ def descend(
 ):  # fmt: skip
     """Steps (3) over the rows data[begin[t]:end[t]], t = 0 … m − 1, in batches; w changes in place.
 
-    Dense rows need no `indices`. g[t] = −cₜ·∂L/∂f is written, or read if code < 0: a loss of the
-    user's own. `scores`, if not empty, receives f as each row met it, and ‖w‖² and ‖w‖₁ are summed
-    over the steps. s, if not empty, is the sum of w over the steps with k > 0 (6), s_b that of b.
+    Dense rows need no `indices`; begin and end are unsigned, so that no index can be negative and
+    no loop checks. g[t] = −cₜ·∂L/∂f is written, or read if code < 0: a loss of the user's own.
+    `scores`, if not empty, receives f as each row met it, and ‖w‖² and ‖w‖₁ are summed over the
+    steps. s, if not empty, is the sum of w over the steps with k > 0 (6), s_b that of b.
     Returns b, u, s_b and the two sums. Costs 4 operations a number, no allocation.
     """
-    v, scale, inverse, A, f, m = w, 1.0, 1.0, 0.0, 0.0, len(begin)
+    v, scale, inverse, A, f, m, p = w, 1.0, 1.0, 0.0, 0.0, len(begin), np.uint64(len(w))
+    zero = np.uint64(0)
     dense, averaged, watched = len(indices) == 0, len(s) > 0, len(scores) > 0
     square, absolute, sum_square, sum_absolute = dot(v, v), np.abs(v).sum(), 0.0, 0.0
     ahead = AHEAD if data.size > CACHE else m
-    for first in range(0, m, batch):
-        last = min(first + batch, m)
-        step = eta[first // batch]
+    first, number = 0, 0
+    while first < m:
+        last, step = min(first + batch, m), eta[number]
         for t in range(first, last):
             if t + ahead < m:
-                for j in range(begin[t + ahead], end[t + ahead] + 7, 8):
+                for j in range(begin[t + ahead], end[t + ahead] + LINE, LINE):
                     hint(data, j)
-                if not dense:
-                    for j in range(begin[t + ahead], end[t + ahead] + 15, 16):
+                    if not dense:
                         hint(indices, j)
-            x, at = data[begin[t] : end[t]], indices[begin[t] : end[t]]
             f = 0.0
             if dense:
-                f = dot(x, v)
+                for j in range(p):
+                    f += data[begin[t] + j] * v[j]
             else:
-                for j in range(len(x)):
-                    f += x[j] * v[at[j]]
+                for j in range(begin[t], end[t]):
+                    f += data[j] * v[indices[j]]
             score = scale * f + b
             if watched:
                 scores[t] = score
@@ -114,7 +116,7 @@ def descend(
         if l2 > 0.0:
             scale *= max(0.0, 1.0 - step * l2)
             if scale < 1e-9:
-                for j in range(len(v)):
+                for j in range(p):
                     if averaged:
                         s[j] += A * v[j]
                     v[j] *= scale
@@ -126,38 +128,52 @@ def descend(
         for t in range(first, last):
             if g[t] == 0.0 and l1 == 0.0:
                 continue
-            x, at = data[begin[t] : end[t]], indices[begin[t] : end[t]]
             b += rate * step * g[t]
             d = step * inverse * g[t]
-            if l1 > 0.0:
-                for k_x in range(len(x)):
-                    j = k_x if dense else at[k_x]
-                    v_old = v[j]
-                    r = v_old + d * x[k_x]
+            if l1 > 0.0 and dense:
+                for j in range(p if averaged else zero):
+                    s[j] += A * v[j]
+                for j in range(p):
+                    r = v[j] + d * data[begin[t] + j]
                     v_new = pull(r, u, q[j], inverse)
-                    q[j] += scale * (v_new - r)
                     v[j] = v_new
+                    q[j] += scale * (v_new - r)
+                for j in range(p if averaged else zero):
+                    s[j] -= A * v[j]
+                if watched:
+                    square, absolute = dot(v, v), np.abs(v).sum()
+            elif l1 > 0.0:
+                for i in range(begin[t], end[t]):
+                    j = indices[i]
+                    v_old = v[j]
+                    r = v_old + d * data[i]
+                    v_new = pull(r, u, q[j], inverse)
+                    v[j] = v_new
+                    q[j] += scale * (v_new - r)
                     square += v_new * v_new - v_old * v_old
                     absolute += abs(v_new) - abs(v_old)
                     if averaged:
                         s[j] -= A * (v_new - v_old)
             elif dense:
-                add_scaled(v, d, x)
+                for j in range(p):
+                    v[j] += d * data[begin[t] + j]
                 if averaged:
-                    add_scaled(s, -A * d, x)
+                    for j in range(p):
+                        s[j] -= A * d * data[begin[t] + j]
             else:
-                for j in range(len(x)):
-                    v[at[j]] += d * x[j]
+                for j in range(begin[t], end[t]):
+                    v[indices[j]] += d * data[j]
                 if averaged:
-                    for j in range(len(x)):
-                        s[at[j]] -= A * d * x[j]
+                    for j in range(begin[t], end[t]):
+                        s[indices[j]] -= A * d * data[j]
             if watched and l2 > 0.0 and l1 == 0.0:
                 square += d * (2.0 * f + d * x_sq[t])  # ‖v + d x‖², as vᵀx = f is known
         k += 1.0
         if k > 0.0:
             A += scale
             s_b += b
-    for j in range(len(v)):
+        first, number = last, number + 1
+    for j in range(p):
         if averaged:
             s[j] += A * v[j]
         w[j] = scale * v[j]
@@ -361,7 +377,7 @@ def squared_norms(X):
 def csr_parts(X):
     """data, indices, begin and end of each row; dense rows have every column: no indices."""
     if sp.issparse(X):
-        bounds = X.indptr.astype(np.int64)
+        bounds = X.indptr.astype(np.uint64)
         return X.data, X.indices.astype(np.uint32), bounds[:-1], bounds[1:]
-    bounds = np.arange(len(X) + 1) * X.shape[1]
+    bounds = np.arange(len(X) + 1, dtype=np.uint64) * np.uint64(X.shape[1])
     return X.ravel(), np.empty(0, np.uint32), bounds[:-1], bounds[1:]
