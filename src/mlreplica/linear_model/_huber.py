@@ -32,15 +32,22 @@ Newton's equation hands us such a u: what 2ψ becomes, to first order, after ful
 
 has Σ s_i u_i z_i = 2α (0, w + d_w), and is made shorter where it is too long for (5).
 
+If H is singular (all inliers on one line, or too few of them), or its step is of little use, a step
+of weighted least squares takes its place, which is slower but falls from everywhere:
+
+    H  = Σ s_i h_i z_i z_iᵀ + 2α I₀,    h_i = 2 / max(σ, |r_i|/ε),    u_i = h_i (r_i − z_iᵀd)    (7)
+
 Huber, Robust Statistics (1981), section 7.7; Owen, A robust hybrid of lasso and ridge regression
 (2007).
 """
 
+import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight
 
@@ -160,20 +167,34 @@ class Problem(NamedTuple):
         H[np.diag_indices(k)] += 2 * self.penalty
         return H, 2 / sigma * cross, ratio
 
-    def lower_bound(self, at, v, step, q, ratio):
-        """D(u) of (5) at the u of (6), less its rounding; q = Z·step."""
+    def newton_step(self, at, gradient, least):
+        """A step d by (4), and the u of (6) that goes with it; None if H is singular along it."""
+        H, cross, ratio = self.curvature(at, least)
+        H -= np.outer(cross, ratio)
+        d = -solve(H, gradient[:, None])[:, 0]
+        if np.abs(gradient + H @ d).max() > 1e-6 * np.abs(gradient).max():
+            return None
+        q = self.rows.scores(d)
+        r_new = at.r - q + at.r * (ratio @ d / at.sigma)
+        return d, q, np.where(np.abs(at.psi) < self.epsilon, 2 * r_new / at.sigma, 2 * at.psi)
+
+    def weighted_step(self, at, gradient):
+        """A step d by (7), and the u that goes with it."""
+        h = 2 / np.maximum(at.sigma, np.abs(at.r) / self.epsilon)
+        H = self.rows.gram(self.s * h)
+        H[np.diag_indices(len(H))] += 2 * self.penalty
+        d = -solve(H, gradient[:, None])[:, 0]
+        q = self.rows.scores(d)
+        return d, q, h * (at.r - q)
+
+    def lower_bound(self, u, r_new, v_new):
+        """D(u) of (5), less its rounding; r_new = y − Z v_new, for any v_new near the optimum."""
         rows, _, s, alpha, epsilon = self
-        r, sigma, psi, _ = at
-        r_new = r - q
-        growth = float(ratio @ step) / sigma  # −δ/σ
-        u = np.where(np.abs(psi) < epsilon, 2 * (r_new + r * growth) / sigma, 2 * psi)
-        if rows.intercept:
-            u -= s @ u
-        su = s * u
-        limit = 2 * epsilon
+        i = int(rows.intercept)
+        u = u - s @ u if i else u
+        su, limit = s * u, 2 * epsilon
         t = min(1.0, limit / max(np.abs(u).max(), limit), 2.0 / max(np.sqrt(su @ u), 2.0))
-        a = rows.back(su)[int(rows.intercept) :]  # Σ s_i u_i x_i, which is 2α (w + d_w)
-        w = (v + step)[int(rows.intercept) :]
+        a, w = rows.back(su)[i:], v_new[i:]  # a = Σ s_i u_i x_i, which is 2α w
         if alpha == 0 and np.abs(a).max(initial=0.0) > 1e-10 * np.abs(rows.back(s)).max():
             return -np.inf
         parts = t * (su @ r_new), t * (a @ w), -t * t * (a @ a) / (4 * alpha) if alpha else 0.0
@@ -206,26 +227,25 @@ def newton(problem, v):
     while True:
         value = float(at.loss + penalty @ v**2)
         gradient = 2 * (penalty * v - rows.back(s * at.psi))
-        H, cross, ratio = problem.curvature(at, least)
-        step = -solve(H - np.outer(cross, ratio), gradient[:, None])[:, 0]
-        q = rows.scores(step)
-        bound = max(bound, problem.lower_bound(at, v, step, q, ratio))
+        found = problem.newton_step(at, gradient, least)
+        d, q, u = found or problem.weighted_step(at, gradient)
+        bound = max(bound, problem.lower_bound(u, at.r - q, v + d))
         gap = max(value - bound, 0.0)
         outliers = int((np.abs(at.psi) >= epsilon).sum())
-        yield State(*rows.plain(v), at.sigma, value, gap, gap / value, outliers, t)
-        decrement = -float(gradient @ step)
-        slack = 1e-14 * value
+        share = gap / value if value > 10 * LEAST else 0.0
+        yield State(*rows.plain(v), at.sigma, value, gap, share, outliers, t)
+        decrement, slack = -float(gradient @ d), 1e-14 * value
         if value <= 10 * LEAST or (before <= slack and decrement > 0.25 * before):
             return
-        t, new, new_value = search(problem, at, v, value, step, decrement, q, slack, least)
-        if t < 0.1 and ratio.any():  # a step that takes σ as it is may go further
-            other = -solve(H, gradient[:, None])[:, 0]
-            q, slope = rows.scores(other), -float(gradient @ other)
-            found = search(problem, at, v, value, other, slope, q, slack, least)
-            if found[2] < new_value:
-                step, (t, new, _) = other, found
-        v, at, before = v + t * step, new, decrement
-        if at.sigma == least > LEAST and (t == 1.0 or decrement <= slack):
+        t, new, new_value = search(problem, at, v, value, d, decrement, q, slack, least)
+        if t < 0.1 and found:
+            other, q, _ = problem.weighted_step(at, gradient)
+            slope = -float(gradient @ other)
+            tried = search(problem, at, v, value, other, slope, q, slack, least)
+            if tried[2] < new_value:
+                d, (t, new, _) = other, tried
+        v, at, before = v + t * d, new, decrement
+        if at.sigma == least > LEAST and decrement <= least:
             least, before = max(LEAST, 0.1 * least), np.inf
             at = Residuals.of(at.r, s, epsilon, least)
         elif t == 0.0:
@@ -368,10 +388,13 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
             rows, (y - y0) / unit, s / total, self.alpha * unit / total, float(self.epsilon)
         )
 
+        ended = []
+
         def in_units(states):
             for w, b, sigma, *objective, relative, outliers, t in states:
                 P, gap = (total * unit * value for value in objective)
                 yield State(unit * w, unit * b + y0, unit * sigma, P, gap, relative, outliers, t)
+            ended.append(relative)
 
         def attributes(state):
             return {"coef_": state.w, "intercept_": state.b, "scale_": state.sigma}
@@ -394,6 +417,13 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
                 y=y,
             )
         self.n_iter_ -= 1
+        if ended and ended[0] > max(self.tol, 1e-6):
+            warnings.warn(
+                f"Not converged: relative_gap {state.relative_gap:.1e} after {self.n_iter_} steps, "
+                "and no step lowers the objective; raise alpha or epsilon.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.coef_, self.intercept_, self.scale_ = state.w, state.b, state.sigma
         self.certificate_ = state.gap
         residual = np.abs(all_y - (all_X @ self.coef_ + self.intercept_))

@@ -39,13 +39,16 @@ tortoise (1997); Barrodale, Roberts, An improved algorithm for discrete l1 linea
 (1973).
 """
 
+import warnings
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack, lu_factor, lu_solve, qr
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
@@ -158,6 +161,18 @@ class Lines(NamedTuple):
         return lambda g: d * lapack.dpotrs(R, d * g)[0]
 
 
+def independent(rows):
+    """The columns of X that no others before them (and no intercept) make up."""
+    M = rows.gram(np.full(rows.X.shape[0], 1.0 / rows.X.shape[0]))
+    d = np.sqrt(np.maximum(M.diagonal(), 0.0))
+    d = np.where(d > 0, 1.0 / np.where(d > 0, d, 1.0), 0.0)
+    M *= d * d[:, None]
+    i = int(rows.intercept)
+    M[:i, :i] *= 4.0  # the intercept comes first
+    _, pivot, rank, _ = lapack.dpstrf(M, tol=1e-13)
+    return np.sort(pivot[:rank] - 1)[i:] - i
+
+
 def reach(x, dx):
     """The longest step up to 1 that keeps x + step·dx > 0."""
     worst = float((dx / x).min())
@@ -177,6 +192,8 @@ def interior_point(lines):
         W = 1.0 / (q / u + p / t)
         P = lines.value(r)
         yield v, d, W, r, P
+        if P <= EPS or not np.isfinite(W.sum()):
+            return
         normal = lines.normal_solver(W)
         mu = (q @ u + p @ t) / (2 * len(c))
 
@@ -288,24 +305,28 @@ class Found(NamedTuple):
 
 def near_then_exact(lines):
     """Yield Found: the interior point's, and when that is close, the last vertex after it."""
-    bound, close, best = 0.0, CLOSE, np.inf
+    bound, close, best = 0.0, CLOSE, None
     width = lines.high - lines.low
     for v, d, W, r, P in interior_point(lines):
         bound = max(bound, lines.bound(d))
         found = Found(v, r, P, d, bound)
+        if best is not None and best.objective <= P:
+            found = best._replace(bound=bound)
         yield found
-        if found.relative_gap > close:
+        if Found(v, r, P, d, bound).relative_gap > close:
             continue
-        if P - bound > 0.5 * best:  # rounding has the last word
+        if close < 1e-15:  # rounding has the last word
             return
-        best, close = P - bound, 0.01 * close
+        close *= 0.01
         B = basis(lines, np.argsort(-W / width, kind="stable"))
         vertices = () if B is None else exchanges(lines, B, v, 50 + len(B))
         for vertex in vertices:
             v, d, r, _ = vertex  # noqa: PLW2901
             if (np.abs(d - 0.5 * (lines.low + lines.high)) <= (0.5 + 1e-9) * width).all():
                 bound = max(bound, lines.bound(d))
-            found = Found(v, r, lines.value(r), d, bound)
+            best = Found(v, r, lines.value(r), d, bound)
+            found = min(found._replace(bound=bound), best, key=attrgetter("objective"))
+        best = found
         yield found
 
 
@@ -337,7 +358,10 @@ def by_columns(lines_of, rows, alpha, tol):
     of one that has it: it may be left out.
     """
     i, p = int(rows.intercept), rows.X.shape[1]
-    few, bound, aim = np.zeros(0, dtype=np.intp), 0.0, 0.01
+    lines = lines_of(rows)
+    d = np.where(lines.c > 0, lines.high, lines.low)[: lines.n]
+    few = np.sort(np.argsort(-np.abs(rows.back(d)[i:]))[: max(lines.n // 8, 10)])
+    bound, aim = 0.0, 0.01
     while True:
         lines = lines_of(rows._replace(X=rows.X[:, few], x0=rows.x0[few]))
         for found in near_then_exact(lines):
@@ -382,8 +406,8 @@ class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseE
         "maxiter" replaces `max_iter`. Options of other solvers are not looked at.
     max_iter : int, default=10000
         The most steps.
-    tol : float, default=1e-9
-        Stop when `certificate_` is at most `tol` times the objective; a vertex reaches about 1e-15.
+    tol : float, default=1e-12
+        Stop when `certificate_` is at most `tol` times the objective. A vertex reaches 1e-14.
     n_jobs : int, default=None
         Threads; None means all.
 
@@ -437,7 +461,7 @@ class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseE
         solver="highs",
         solver_options=None,
         max_iter=10_000,
-        tol=1e-9,
+        tol=1e-12,
         n_jobs=None,
     ):
         self.quantile = quantile
@@ -484,6 +508,12 @@ class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseE
         unit = float(1.0 / power_of_two(size)) if size > 0 else 1.0
         rows = Design.of(X, self.fit_intercept, self.n_jobs, turn=self.alpha == 0)
 
+        p, keep = rows.X.shape[1], None
+        if self.alpha == 0 and len(keep := independent(rows)) < p and rows.basis is None:
+            rows = rows._replace(X=rows.X[:, keep], x0=rows.x0[keep])
+        else:
+            keep = None
+
         def lines_of(rows):
             return Lines.of(rows, (y - y0) / unit, s, self.quantile, self.alpha)
 
@@ -494,13 +524,21 @@ class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseE
         else:
             solver = near_then_exact(lines_of(rows))
 
+        ended = []
+
         def states():
+            relative = 0.0
             for found in solver:
+                relative = found.relative_gap
                 w, b = rows.plain(found.v)
+                if keep is not None:
+                    full = np.zeros(p)
+                    full[keep], w = w, full
                 gap = max(found.objective - found.bound, 0.0)
                 exact = int((np.abs(found.r[: len(y)]) <= 1e-12).sum())
                 values = unit * found.objective, unit * gap, found.relative_gap, exact
                 yield State(unit * w, unit * b + y0, *values)
+            ended.append(relative)
 
         with rows.threads():
             state = iterate(
@@ -514,6 +552,13 @@ class QuantileRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseE
                 publish=lambda state: {"coef_": state.w, "intercept_": state.b},
                 X=X,
                 y=y,
+            )
+        if ended and ended[0] > max(self.tol, 1e-6):
+            warnings.warn(
+                f"Not converged: relative_gap {ended[0]:.1e} after {self.n_iter_} steps, and "
+                "rounding leaves no more to gain; scale X, or raise alpha.",
+                ConvergenceWarning,
+                stacklevel=2,
             )
         self.coef_, self.certificate_ = state.w, state.gap
         self.intercept_ = state.b if self.fit_intercept else 0.0
