@@ -21,7 +21,7 @@ from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
 from mlreplica.core.validation import FLOATS
 
 from ._base import LinearScores
-from ._logistic import Problem
+from ._logistic import Problem, State
 from ._logistic_solvers import certificate, separable, smooth
 
 SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga", "cd", "gd")
@@ -29,6 +29,7 @@ SELECT = ("liblinear", "saga", "cd")  # the solvers that know an L1 penalty
 FAR = 1e3  # a mean this many standard deviations from zero costs too many digits: centre X
 SMALL = 1 << 22  # entries up to which a sparse X is made dense: that is faster
 UNKNOWN = 0.5  # a certificate above this share of P proves no minimum: P itself is one
+LEAST = 1e-14  # what rounding leaves of a certificate
 ABSENT = -20.0  # the score of a class that has no row
 COMPLAINT = dict.fromkeys(SOLVERS, "{} iterations did not suffice") | {  # scikit-learn's words
     "lbfgs": "lbfgs failed to converge",
@@ -62,7 +63,7 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
     tol : float, default=1e-4
         The solvers of smooth problems stop when Newton's decrement (the distance from the minimum
         in units of the curvature: the objective is too high by half its square) and the certificate
-        are at most `tol`; "cd" and "saga" when the certificate is.
+        are at most `tol`; "cd" and "saga" when the certificate is at most `tol`²/2.
     fit_intercept : bool, default=True
         Fit b, which no penalty sees (but see "liblinear"); otherwise b = 0.
     intercept_scaling : float, default=1
@@ -518,24 +519,27 @@ def solve(model, data, C, ratio, start):
         model.n_iter_ = np.zeros(1, dtype=np.int32)
         return *data.outside(*data.inside(np.zeros(0), np.zeros(0))), np.inf
     W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
-    watch, first = "gap", 0
-    if model.solver in ("sag", "saga"):
+    watch, first, tol = "gap", 0, max(model.tol**2 / 2, LEAST)
+    smooth_solver = ratio == 0 and model.solver not in ("sag", "saga", "cd")
+    if model.max_iter == 0 and not smooth_solver:
+        states = iter([State(W, b, np.inf, np.inf)])
+    elif model.solver in ("sag", "saga"):
         from ._saga import saga
 
         states = saga(problem, W, b, check_random_state(model.random_state))
-    elif ratio > 0 or model.solver == "cd":
+    elif not smooth_solver:
         from ._logistic_cd import coordinate_descent
 
         states = coordinate_descent(problem, W, b)
     else:
         states = smooth(problem, W, b, "lbfgs" if model.solver == "liblinear" else model.solver)
-        watch, first = "residual", 1  # the first state is the start
+        watch, first, tol = "residual", 1, model.tol  # the first state is the start
     with one_blas_thread():
         state = iterate(
             model,
             states,
             max_iter=model.max_iter + first,
-            tol=model.tol,
+            tol=tol,
             watch=watch,
             unit="iterations",
             advice=None,
@@ -559,10 +563,10 @@ def solve(model, data, C, ratio, start):
                 stacklevel=3,
             )
             return *data.outside(state.W, state.b), gap
-    if steps >= model.max_iter and getattr(state, watch) > model.tol:
+    if steps >= model.max_iter and getattr(state, watch) > tol:
         warnings.warn(
             f"{COMPLAINT[model.solver].format(steps)} ({watch} {getattr(state, watch):.1e} > "
-            f"{model.tol:.1e} after {steps} iterations). Increase the number of iterations, or "
+            f"{tol:.1e} after {steps} iterations). Increase the number of iterations, or "
             "scale the columns of X.",
             ConvergenceWarning,
             stacklevel=3,
