@@ -325,6 +325,18 @@ def test_hard_designs_against_exact_arithmetic(monkeypatch, kind, fit_intercept,
     assert fitted.rank_ == 4
 
 
+@pytest.mark.parametrize("heavy", [1e3, 1e8, 1e12])
+def test_rows_of_little_weight_are_heard(heavy):
+    """What only the light rows say was lost beside the rounding of the heavy ones."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(12.0), np.arange(12.0) % 3])
+    X[:3, 1] = 0.0
+    y, s = rng.normal(size=12), np.append(np.full(3, heavy), np.ones(9))
+    fitted = LinearRegression().fit(X, y, s)
+    true = exact_fit(X, y, s)
+    assert np.abs(np.append(fitted.intercept_, fitted.coef_) / true - 1).max() < 1e-10
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.floats(0, 12))
 def test_no_condition_number_makes_it_silently_wrong(seed, digits):

@@ -251,7 +251,9 @@ def test_one_pass_is_its_loop():
     r = c - A @ w
     assert_allclose(g, A.T @ (s[:, None] * r), rtol=1e-12, atol=1e-12)
     assert_allclose(r_sq, s @ r**2, rtol=1e-12)
-    assert_allclose(products.normal(w), A.T @ (s[:, None] * (A @ w)), rtol=1e-12, atol=1e-12)
+    G = A.T @ (s[:, None] * A)
+    assert_allclose(products.normal(w), G @ w, rtol=1e-12, atol=1e-12)
+    assert_allclose(products.diagonal(), G.diagonal(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -54,6 +54,7 @@ GOOD = 1e-11  # estimated relative error of w that needs no more work
 USABLE = 1e-11  # 1/κ² down to which the correction (6) converges
 ENOUGH = 1e-9  # a last correction of this relative size leaves an error far below it
 BLOCK = 1 << 17  # entries of a block: 1 MB, so that a block stays in cache
+UNEVEN = 1e6  # largest over smallest weight up to which errors are those of equal weights
 SMALL = 1 << 15  # entries of [X y] up to which a copy of it is the fastest start
 ONES = np.ones(SMALL)
 
@@ -75,6 +76,14 @@ class Rows(NamedTuple):
     def width(self):
         """Columns of a block."""
         return self.intercept + self.X.shape[1] + self.y.shape[1]
+
+    @property
+    def uneven(self):
+        """Whether a few weights dwarf the others: rounding of those rows then hides what these say,
+        and no condition number tells."""
+        if self.s is None:
+            return False
+        return bool(self.s.max() > UNEVEN * self.s.min(initial=np.inf, where=self.s > 0))
 
     def block(self, rows, buffer):
         """Z of (2) for a slice of rows, written over the buffer."""
@@ -154,9 +163,10 @@ def by_normal_equations(X, y, intercept):
     if not least > max(EPS * most, 1e-280):
         return None
     w = lapack.dposv(G, M[:p, p:])[1]
+    root, share = math.sqrt(most), GOOD * least / (EPS * most)
     for w_k, c_sq in zip(w.T.tolist(), lengths_sq[p:], strict=True):
-        size = math.sqrt(most) * math.hypot(*w_k)
-        if not EPS * most * (size + math.sqrt(c_sq)) <= GOOD * least * size:
+        size = root * math.hypot(*w_k)
+        if not size + math.sqrt(c_sq) <= share * size:
             return None
     b = mean[p:] - mean[:p].dot(w) if intercept else np.zeros(y.shape[1])
     return Solution(w, b, p, np.sqrt(values[::-1]), "cholesky")
@@ -216,6 +226,8 @@ def small(step, w):
 
 def by_cholesky(rows):
     """Solve by (4), corrected by (6) unless good; None if that cannot keep the digits."""
+    if rows.uneven:
+        return None
     M = rows.gram()
     k = len(M) - rows.y.shape[1]
     factor = cholesky(M[:k, :k])
@@ -326,7 +338,7 @@ def from_triangle(rows, tri, penalty=0.0):
     elif rank:
         w[pivot] = least_norm(T / d[pivot], uc)
     v = tri.with_intercept(w)
-    if rank == p and not stable(lapack.dtrcon(T)[0], rest, w / d[:, None]):
+    if rank == p and (rows.uneven or not stable(lapack.dtrcon(T)[0], rest, w / d[:, None])):
         d = np.append(power_of_two(np.abs(R[:1, 0])), d)[-len(v) :]
         refine(rows, R * d, d, v, penalty)
     return v, rank

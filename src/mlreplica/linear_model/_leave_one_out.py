@@ -24,13 +24,14 @@ prediction (1974); Golub, Heath, Wahba, Generalized cross-validation as a method
 good ridge parameter (1979).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ._least_squares import Triangle
-from ._ridge import as_arrays
+from ._ridge import Solution, as_arrays, by_cholesky, svd_rounding
 from ._sparse import means
 
 SAFE = 1e-10  # α / λ₁ from which eigenvalues of AᵀA are good enough
@@ -41,7 +42,7 @@ class Errors(NamedTuple):
 
     total: np.ndarray  # (q, m): Σ_i e_i² for each target and α
     each: np.ndarray | None  # (n, q, m): e of (9), which has the factor √s_i
-    M: np.ndarray | None  # ZᵀZ of the rows if n > p, for the fit that follows
+    fit: Callable  # fit(α, k) with the k-th α for each target: the Solution, or None if not good
 
 
 def tall(rows, alphas, keep, by_svd):
@@ -78,7 +79,7 @@ def tall(rows, alphas, keep, by_svd):
         return total
 
     about = rows._replace(intercept=False, x0=x_mean, y0=y_mean)
-    return Errors(sum(about.map(work)), each, M)
+    return Errors(sum(about.map(work)), each, lambda alpha, _: by_cholesky(rows, alpha, M))
 
 
 def wide(rows, alphas, keep, by_svd):
@@ -87,15 +88,14 @@ def wide(rows, alphas, keep, by_svd):
     root = np.ones(n) if rows.s is None else np.sqrt(rows.s)
     one = root / np.linalg.norm(root)
     if sp.issparse(rows.X):
-        K, c = sparse_products(rows, root)
-        by_svd = False
+        A, (K, c), by_svd = None, sparse_products(rows, root), False
     else:
-        A, c, _ = as_arrays(rows)
+        A, c, frame = as_arrays(rows)
         K = None if by_svd else A @ A.T
     if by_svd:
         if rows.intercept:  # one more column makes √s the first singular vector, for certain
-            A = np.column_stack([A, 2.0 * np.linalg.norm(A) * one + 1e-300])
-        Q, sigma, _ = np.linalg.svd(A, full_matrices=False)
+            more = np.column_stack([A, 2.0 * np.linalg.norm(A) * one + 1e-300])
+        Q, sigma, _ = np.linalg.svd(more if rows.intercept else A, full_matrices=False)
         values, Q = sigma[::-1] ** 2, Q[:, ::-1]
     else:
         if rows.intercept:
@@ -109,7 +109,16 @@ def wide(rows, alphas, keep, by_svd):
     with np.errstate(divide="ignore", invalid="ignore"):
         e = beta.reshape(n, q, m) / ((Q * Q) @ D)[:, None]
     e[root == 0.0] = 0.0
-    return Errors(np.einsum("iqm,iqm->qm", e, e), e if keep else None, None)
+
+    def fit(alpha, k):
+        if A is None or alphas.min() < SAFE * values[-1]:
+            return None
+        w = A.T @ beta.reshape(n, q, m)[:, np.arange(q), k]
+        top = np.array([np.sqrt(values[-1])])
+        gap = svd_rounding(rows, top, np.linalg.norm(c, axis=0), w, alpha)
+        return Solution(*frame(w), gap, "cholesky")
+
+    return Errors(np.einsum("iqm,iqm->qm", e, e), e if keep else None, fit)
 
 
 def sparse_products(rows, root):

@@ -204,12 +204,12 @@ class LinearRegression(
             self.__dict__.pop(name, None)
         self.n_iter_ = 1
         w, b, rank, sigma, self.solver_ = self._solve(X, Y, sample_weight)
-        if X.dtype == np.float32:
+        if X.dtype.itemsize == 4:
             w, b = w.astype(np.float32), b.astype(np.float32)
             sigma = None if sigma is None else sigma.astype(np.float32)
         self.coef_ = w.ravel() if one_target else np.ascontiguousarray(w.T)
         self.intercept_ = (b[0] if one_target else b) if self.fit_intercept else 0.0
-        if rank is not None and not sp.issparse(X):
+        if rank is not None and type(X) is np.ndarray:
             self.rank_, self.singular_ = rank, sigma
         return self
 

@@ -30,9 +30,11 @@ How far is the minimum? g(w) = −(AᵀA + αI)(w − w*) since g is linear, and
 where the last bound is also the gap to the dual objective 2θᵀc − ‖θ‖² − ‖Aᵀθ‖²/α at θ = c − A w.
 A direct solver leaves a g of the size of rounding, (p + √n) ε ‖A‖ (‖c‖ + ‖A‖ ‖w‖).
 
-Conjugate gradients (Hestenes, Stiefel 1952) need only products of AᵀA with a vector:
+Conjugate gradients (Hestenes, Stiefel 1952) need only products of G = AᵀA + αI with a vector:
 
-    G = AᵀA + αI,  t = ‖g‖²/dᵀGd,  w ← w + t d,  g ← g − t G d,  d ← g + (‖g‖²/‖g_old‖²) d.  (7)
+    t = gᵀz/dᵀGd,   w ← w + t d,   g ← g − t G d,   d ← z + (gᵀz/g_oldᵀz_old) d,              (7)
+
+with z = g, or z = g / diag(G), which makes columns of very different lengths equal.
 
 Hoerl, Kennard, Ridge regression: biased estimation for nonorthogonal problems (1970);
 Björck, Numerical Methods for Least Squares Problems (1996), sections 2.7 and 7.4.
@@ -128,6 +130,8 @@ def unpacked(rows, v, gap, solver):
 
 def by_cholesky(rows, alpha, M=None):
     """Solve (2), corrected by the gradient of the rows unless good; None if digits are lost."""
+    if rows.uneven:
+        return None
     M = rows.gram() if M is None else M
     k = len(M) - rows.y.shape[1]
     v, gap = np.empty((k, len(alpha))), 0.0
@@ -316,6 +320,10 @@ class Products(NamedTuple):
         r = c - self.A @ w
         return self.A.T @ r, (r * r).sum(axis=0)
 
+    def diagonal(self):
+        """The diagonal of AᵀA."""
+        return np.einsum("ij,ij->j", self.A, self.A)
+
     def normal(self, d):
         """AᵀA d"""
         return self.A.T @ (self.A @ d)
@@ -326,37 +334,42 @@ def conjugate_gradients(products, c, alpha, tol, frame):
 
     Where g seems small enough it is computed
     afresh and the directions start anew, so that the last bound does not rest on the recursion.
+    With next to no penalty z = g: then w stays in the span of the rows, where its limit is.
     """
     w = np.zeros((products.shape[1], c.shape[1]))
     first, c_sq = products.gradient(c, w)
-    g = d = first
-    g_sq, before = (g * g).sum(axis=0), np.inf
+    D = products.diagonal()[:, None] + alpha
+    D = np.where(alpha > 1e-10 * D.max(axis=0, initial=0.0), D, 1.0)
+    g, before = first, np.inf
 
     def state():
+        """The State, and what is left of each target."""
+        g_sq = (g * g).sum(axis=0)
         P = float((c_sq - (w * (first + g)).sum(axis=0)).sum())
         gaps = np.where(g_sq > 0, g_sq / alpha, 0.0)
         share = np.where(alpha > 0, gaps / c_sq, 0.0)
-        rest = np.maximum(np.sqrt(g_sq) / np.linalg.norm(first, axis=0), share)
-        return State(*frame(w), P, float(gaps.sum()), float(np.nanmax(rest, initial=0.0)))
+        rest = np.nan_to_num(np.maximum(np.sqrt(g_sq) / np.linalg.norm(first, axis=0), share))
+        return State(*frame(w), P, float(gaps.sum()), float(rest.max())), rest
 
     with np.errstate(divide="ignore", invalid="ignore"):
+        d, rest = g / D, np.full(len(alpha), np.inf)
+        gz = (g * d).sum(axis=0)
         while True:
             Gd = products.normal(d) + alpha * d
-            step = np.where(g_sq > 0, g_sq / (d * Gd).sum(axis=0), 0.0)
-            w, g, old_sq = w + step * d, g - step * Gd, g_sq
-            g_sq = (g * g).sum(axis=0)
-            now = state()
-            if now.rest > tol / 2:
-                yield now
-                d = g + np.where(old_sq > 0, g_sq / old_sq, 0.0) * d
-                continue
-            g = products.gradient(c, w)[0] - alpha * w
-            g_sq, d = (g * g).sum(axis=0), g
-            now = state()
+            far = (gz > 0) & (rest > tol / 2)  # a target that has arrived waits for the others
+            step = np.where(far, gz / (d * Gd).sum(axis=0), 0.0)
+            w, g, old = w + step * d, g - step * Gd, gz
+            (now, rest), fresh = state(), False
+            if not now.rest > tol / 2:
+                g, fresh = products.gradient(c, w)[0] - alpha * w, True
+                now, rest = state()
             yield now
-            if not now.rest < before / 2:
+            if fresh and not now.rest < before / 2:
                 return
-            before = now.rest
+            z = g / D
+            gz = (g * z).sum(axis=0)
+            d = z if fresh else z + np.where(old > 0, gz / old, 0.0) * d
+            before = now.rest if fresh else before
 
 
 def projected(products, c, alpha, tol, frame):

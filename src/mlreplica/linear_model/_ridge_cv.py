@@ -26,7 +26,6 @@ from sklearn.utils.metadata_routing import (
 )
 
 from . import _leave_one_out as loo
-from . import _ridge as ridge
 from ._base import LinearPrediction
 from ._linear_regression import training_set
 from ._ridge_regressor import SPARSE, Ridge
@@ -99,7 +98,7 @@ class PenaltySearch:
             rows = model._rows(X, Y, sample_weight)
             model._finite(rows)
         keep = self.scoring is not None or self.store_cv_results
-        total, each, M = (loo.tall if n > p else loo.wide)(rows, alphas, keep, mode == "svd")
+        total, each, fit = (loo.tall if n > p else loo.wide)(rows, alphas, keep, mode == "svd")
         if self.scoring is None:
             score = -total / n if self.alpha_per_target else -total.mean(axis=0, keepdims=True) / n
             values = None if each is None else each**2
@@ -111,7 +110,7 @@ class PenaltySearch:
         if self.store_cv_results:
             self.cv_results_ = values.astype(X.dtype, copy=False)
         model.alpha = np.broadcast_to(self.alpha_, Y.shape[1])
-        found = None if M is None else ridge.by_cholesky(rows, model.alpha, M)
+        found = fit(model.alpha, np.broadcast_to(best, Y.shape[1]))
         model._publish(found or model._solve(X, Y, sample_weight), X.dtype)
         self.coef_, self.intercept_ = model.coef_, model.intercept_
         self.certificate_ = model.certificate_

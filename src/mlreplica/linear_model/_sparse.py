@@ -40,6 +40,7 @@ class SparseRows(NamedTuple):
     x0: np.ndarray  # zeros
     y0: np.ndarray
     free: bool = True
+    uneven = False  # without rows to transform there is nothing better to turn to
 
     @property
     def design(self):
@@ -100,7 +101,8 @@ class Products:
         X = sp.csr_array(X)
         self.shape, self.x_mean = X.shape, x_mean
         self.data = np.ascontiguousarray(X.data, dtype=np.float64)
-        self.indices = np.ascontiguousarray(X.indices, dtype=np.int32)
+        # unsigned, so that a kernel need not ask whether an index counts from the end
+        self.indices = np.ascontiguousarray(X.indices, dtype=np.int32).view(np.uint32)
         self.indptr = np.ascontiguousarray(X.indptr, dtype=np.int64)
         self.s = np.ones(X.shape[0]) if s is None else s
         self.zero = np.zeros(X.shape[0])
@@ -115,6 +117,12 @@ class Products:
             for c_k, w_k in zip(c.T, w.T, strict=True)
         ]
         return np.array([g for g, _ in found]).T, np.array([size for _, size in found])
+
+    def diagonal(self):
+        """The diagonal of AᵀS A: Σ s x² − S x̄² of every column."""
+        by_row = np.repeat(self.s, np.diff(self.indptr))
+        sums = np.bincount(self.indices, by_row * self.data**2, self.shape[1])
+        return np.maximum(sums - self.s.sum() * self.x_mean**2, 0.0)
 
     def normal(self, v):
         """AᵀS A v for v (p, q)."""
