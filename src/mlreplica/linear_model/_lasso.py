@@ -52,6 +52,7 @@ from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import formula, kernel
 
 EVERY = 5  # sweeps between two gaps: a gap costs as much as a sweep
+ROUNDING = 1e-15  # a gap is known to this part of ‖y‖²/n: it may round to zero before it is
 
 
 class State(NamedTuple):
@@ -150,6 +151,7 @@ def coordinate_descent(A, y, alpha, beta, w, *, positive=False, rng=None):
     n, q = len(y), A.squares()
     w[q == 0.0] = 0.0  # a constant column explains nothing
     r, sweeps, active, dual = y - A.product(w), 0, np.flatnonzero(q > 0.0), -np.inf
+    blur = ROUNDING * float(y @ y) / n
     while True:
         rr = float(r @ r) / n
         P = objective(rr, w, alpha, beta)
@@ -159,7 +161,7 @@ def coordinate_descent(A, y, alpha, beta, w, *, positive=False, rng=None):
             dual = max(dual, P - gap)
         yield State(w, P, max(P - dual, 0.0), sweeps, len(active))
         if sweeps % EVERY == 0:
-            zero = certain_zeros(u, w, q, s, gap, alpha, beta, positive)
+            zero = certain_zeros(u, w, q, s, gap + blur, alpha, beta, positive)
             active = active[~zero[active]]
             if w[zero].any():
                 w[zero] = 0.0
