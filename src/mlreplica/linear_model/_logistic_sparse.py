@@ -3,17 +3,17 @@ r"""Logistic regression with an L2 penalty on sparse rows: Newton's method by co
 Letters and equations (1) to (6) are those of `_logistic_cd`. A text has 50 words out of 100,000, so
 XᵀhX would have 10¹⁰ entries; but its product with a vector takes one walk over the rows:
 
-    H d = l2 d + Σ_i x_i h_i (x_iᵀd + c)                                                       (8)
+    H d = l2 d + Σ_i x_i h_i (x_iᵀd + c)                                                       (7)
 
 for which conjugate gradients ask some five times a step. Two things keep them so few. The
 intercept is no unknown: for each d the best c is inserted, with which Σ h_i (x_iᵀd + c) = 0. For
 K classes, with U_ik = s_i q_ik (e_ik − Σ_l q_il e_il), e_i = D x_i + c, it solves
 
-    B c = −Σ_i U_i(c = 0),     B = Σ s_i (diag(q_i) − q_i q_iᵀ)                                 (9)
+    B c = −Σ_i U_i(c = 0),     B = Σ s_i (diag(q_i) − q_i q_iᵀ)                                 (8)
 
-And the unknowns are scaled by the diagonal of (8) at the start, where every row has the same h:
+And the unknowns are scaled by the diagonal of (7) at the start, where every row has the same h:
 
-    1 / (l2 + N(1 − N) (Σ s_i x_ij² − (Σ s_i x_ij)²))                                          (10)
+    1 / (l2 + N(1 − N) (Σ s_i x_ij² − (Σ s_i x_ij)²))                                          (9)
 
 Lin, Weng, Keerthi, Trust region Newton method for large-scale logistic regression (2008).
 """
@@ -26,7 +26,7 @@ from mlreplica.core.parallel import n_threads, run, split
 from ._logistic import State
 from ._logistic_cd import Look, certificate, first_look, penalty, residuals, sums
 
-HARDER = 0.1  # a step solves (8) to this share of its right-hand side
+HARDER = 0.1  # a step solves (7) to this share of its right-hand side
 
 
 @kernel
@@ -104,7 +104,7 @@ class Rows:
 
 
 class Curvature:
-    """(8), with the intercept of (9)."""
+    """(7), with the intercept of (8)."""
 
     def __init__(self, problem, X, R, Y):
         self.X, self.l2 = X, problem.l2
@@ -120,13 +120,13 @@ class Curvature:
         self.inverse = np.linalg.inv(B) * problem.intercept
 
     def moved(self, E):
-        """U of (9) for a change E of the scores."""
+        """U of (8) for a change E of the scores."""
         if len(E) == 1:
             return self.h * E
         return self.sq * (E - (self.q * E).sum(axis=0))
 
     def times(self, D):
-        """(8) for D."""
+        """(7) for D."""
         if len(D) == 1:
             c = self.inverse[0, 0] * (self.m @ D[0])
             return (self.X.added(there_and_back, self.h, D[0]) - c * self.m + self.l2 * D[0])[None]
@@ -143,7 +143,7 @@ class Curvature:
 
 
 def conjugate_gradients(times, g, scale):
-    """D with (8) D ≈ −g, to HARDER times the size of g, in the scaled unknowns."""
+    """D with (7) D ≈ −g, to HARDER times the size of g, in the scaled unknowns."""
     D, r = np.zeros_like(g), -g
     z = scale * r
     u, rz = z, float(np.vdot(r, z))
@@ -166,7 +166,7 @@ def newton_cg(problem, W, b):
     X, s = Rows(problem.X, problem.n_jobs), problem.s
     known = sums(problem, X.backward)
     share, spread = known.N * (1.0 - known.N), np.maximum(X.squares(s) - known.m**2, 0.0)
-    scale = 1.0 / (problem.l2 + share[:, None] * spread)  # (10)
+    scale = 1.0 / (problem.l2 + share[:, None] * spread)  # (9)
     if not W.any() and problem.intercept:
         b, now = first_look(problem, known)
         F = np.repeat(b[:, None], len(s), axis=1)

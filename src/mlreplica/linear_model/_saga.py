@@ -5,23 +5,23 @@ Letters as in `_logistic_cd`. One row i alone gives a gradient for every weight,
 even at the minimum, so that plain stochastic descent must shorten its steps for ever. SAGA keeps
 the last ρ_i of each row, ρ̄_i, and the gradient ḡ = Σ s_i ρ̄_i x_i that these make, and walks along
 
-    w ← prox(w − η [n s_i (ρ_i − ρ̄_i) x_i + ḡ]),                                              (1)
+    w ← prox(w − η [n s_i (ρ_i − ρ̄_i) x_i + ḡ]),                                              (10)
     then   ḡ ← ḡ + s_i (ρ_i − ρ̄_i) x_i   and   ρ̄_i ← ρ_i,   with
 
-    prox(v) = S(v, η l1) / (1 + η l2),     S(v, t) = sign(v) (|v| − t)₊                        (2)
+    prox(v) = S(v, η l1) / (1 + η l2),     S(v, t) = sign(v) (|v| − t)₊                        (11)
 
 The mean over i of the bracket is still g, and its variance is that of n s_i (ρ_i − ρ̄_i) x_i: as w
 settles, ρ̄_i comes to equal ρ_i, and the noise goes to zero. With the constant step
 
-    η = 1 / 3L,     L = max_i n s_i κ (‖x_i‖² + 1),     κ = 1/4 (two classes) or 1/2           (3)
+    η = 1 / 3L,     L = max_i n s_i κ (‖x_i‖² + 1),     κ = 1/4 (two classes) or 1/2           (12)
 
 the distance to the minimum shrinks by a constant factor an epoch if P is strongly convex.
 
 On sparse rows only weights with x_ij ≠ 0 are touched. All others would have moved too, by m times
-(1) with the same ḡ_j; they catch up when next seen. As long as w_j keeps its sign σ, with
+(10) with the same ḡ_j; they catch up when next seen. As long as w_j keeps its sign σ, with
 c = 1/(1 + η l2), m moves at once are
 
-    w_j ← cᵐ w_j − η (ḡ_j + σ l1) (c + c² + … + cᵐ)                                            (4)
+    w_j ← cᵐ w_j − η (ḡ_j + σ l1) (c + c² + … + cᵐ)                                            (13)
 
 and where the sign would change, bisection finds the last move before it.
 
@@ -59,7 +59,7 @@ def errors(f, y, rho):
 
 @kernel
 def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, free, order):
-    """(1) for every row in `order`; memory (n, K) holds ρ̄, G and r the ḡ of w (K, p) and b."""
+    """(10) for every row in `order`; memory (n, K) holds ρ̄, G and r the ḡ of w (K, p) and b."""
     n, p = X.shape
     f, rho, c = np.empty(len(w)), np.empty(len(w)), 1.0 / (1.0 + eta * l2)
     for i in order:
@@ -78,7 +78,7 @@ def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, free, order):
 
 @kernel
 def moved(w, g, m, eta, l1, c, power, total):
-    """w after m moves (4) with the same ḡ; power[m] = cᵐ, total[m] = η(c + … + cᵐ)."""
+    """w after m moves (13) with the same ḡ; power[m] = cᵐ, total[m] = η(c + … + cᵐ)."""
     while m > 0:
         a = g + l1 if w > 0.0 or (w == 0.0 and g < -l1) else g - l1
         if w == 0.0:
