@@ -31,6 +31,15 @@ for penalty in (None, "l1", "l2", "elasticnet"):
     for data in (X, sp.csr_array(X)):
         model = Perceptron(penalty=penalty, max_iter=5).fit(data, label, sample_weight=w)
         found[f"Perceptron {penalty} {type(data).__name__}"] = model.coef_.ravel().tolist()
+from mlreplica.linear_model import HuberRegressor, PoissonRegressor, QuantileRegressor
+
+for model, target in (
+    (HuberRegressor(), y),
+    (PoissonRegressor(), label),
+    (QuantileRegressor(alpha=0.01), y),
+):
+    model.fit(X, target, sample_weight=w)
+    found[type(model).__name__] = [*model.coef_, model.intercept_]
 found["perceptron"] = perceptron(X, np.sign(y), max_updates=50).w.tolist()
 for name in ("linear", "polynomial", "rbf", "sigmoid", "laplacian"):
     found[f"kernel {name}"] = kernels.get(name)(X, X[:4]).ravel().tolist()
