@@ -283,13 +283,15 @@ def epochs(
     rows = [np.flatnonzero(c_k) if c_k.min() == 0.0 else np.arange(c.shape[1]) for c_k in c]
     orders = seeds and [shuffled(len(i), seed) for i, seed in zip(rows, seeds, strict=True)]
     t = np.full(problems, t)
-    needs_norms = schedule.passive[0] > 0 or (watched and penalty.l2 > 0.0)
+    needs_norms = schedule.passive[0] > 0.0 or (watched and penalty.l2 > 0.0)
     x_sq = squared_norms(X) if needs_norms else NONE
     a = 1.0 if loss.code == 2 else loss.parameter
+    uniform = bool((c == 1.0).all())
     averaged, u = means.start > 0, np.zeros(problems)
     q = np.zeros((problems, p if penalty.l1 > 0.0 else 0))
     best, stale, slower = [math.inf] * problems, [0] * problems, [1.0] * problems
-    moves, losses, values = np.zeros(problems, int), np.zeros(problems), np.zeros(problems)
+    moves, losses, values = [0] * problems, [0.0] * problems, [0.0] * problems
+    passive = schedule.passive
     at_rest_ends = penalty == Penalty() and not averaged
     threaded = problems > 1 and y.size * p > 1e6  # a small epoch ends before a thread starts
 
@@ -304,25 +306,27 @@ def epochs(
             rows[k] = rows[k][orders[k]]
         i = rows[k] if held_out is None else rows[k][~held_out[rows[k]]]
         m, done = len(i), max(0.0, t[k] - means.start)
-        y_k, c_k, norms = y[k][i], c[k][i], x_sq[i] if needs_norms else NONE
+        y_k, c_k = y[k][i], c[k][:m] if uniform else c[k][i]
+        begin, norms = starts[i], x_sq[i] if needs_norms else NONE
+        end = ends[i] if len(indices) else begin + np.uint64(p)
         eta = schedule(t[k], -(-m // batch)) * slower[k]
         g, scores = np.empty(m), np.empty(m if watched else 0)
         s, s_b = means.w[k], means.b[k] * done
         s *= done
-        sums = np.zeros(2)
+        square, absolute = 0.0, 0.0
         own = loss.code < 0  # a loss of the user's own: Python computes g, batch after batch
         for first in range(0, m, batch) if own else (0,):
             now = slice(first, first + batch) if own else slice(0, m)
             if own:
                 f = X[i[now]] @ w[k] + b[k]
                 g[now] = -c_k[now] * np.clip(loss.gradient(y_k[now], f), -LARGEST, LARGEST)
-            b[k], u[k], s_b, *more = descend(
-                data, indices, starts[i[now]], ends[i[now]], y_k[now], c_k[now], norms[now], g[now],
-                scores[now], batch, eta[first // batch :], loss.code, a, *schedule.passive,
+            b[k], u[k], s_b, *norms_met = descend(
+                data, indices, begin[now], end[now], y_k[now], c_k[now], norms[now], g[now],
+                scores[now], batch, eta[first // batch :], loss.code, a, *passive,
                 w[k], b[k], rate, penalty.l2, penalty.l1, u[k], q[k], s, s_b,
                 t[k] + first // batch - means.start if averaged else -math.inf,
             )  # fmt: skip
-            sums += more
+            square, absolute = square + norms_met[0], absolute + norms_met[1]
         t[k] += len(eta)
         if averaged:
             done = max(1.0, t[k] - means.start)
@@ -333,31 +337,31 @@ def epochs(
                 f"Floating-point under-/overflow occurred at epoch #{number}: w or b is not "
                 "finite. Scaling input data with StandardScaler or MinMaxScaler might help."
             )
-        moves[k] = np.count_nonzero(g)
+        moves[k] = int(np.count_nonzero(g))
         if watched:
             losses[k] = total(loss, y_k, scores, c_k) / max(m, 1)
             if batch > 1:
-                sums = len(eta) * np.array([w[k] @ w[k], np.abs(w[k]).sum()])
-            values[k] = losses[k] + penalty(*sums) / max(len(eta), 1) * (schedule.passive[0] == 0)
+                square, absolute = len(eta) * (w[k] @ w[k]), len(eta) * np.abs(w[k]).sum()
+            price = penalty(square, absolute) / max(len(eta), 1)
+            values[k] = losses[k] + price * (passive[0] == 0.0)
         value = values[k] if score is None else -score(k, *current(k))
         stale[k] = stale[k] + 1 if value > best[k] - tol else 0
         best[k] = min(best[k], value)
         if at_rest_ends and moves[k] == 0:
             return False
-        if (
-            stale[k] >= patience
-            and schedule.kind == "adaptive"
-            and schedule.eta0 * slower[k] > 1e-6
-        ):
-            stale[k], slower[k] = 0, slower[k] / 5
-        return stale[k] < patience
+        if stale[k] < patience:
+            return True
+        shrinks = schedule.kind == "adaptive" and schedule.eta0 * slower[k] > 1e-6
+        stale[k], slower[k] = 0, slower[k] / 5
+        return shrinks
 
     active, number = list(range(problems)), 0
     while active:
         number += 1
         goes_on = run(visit, active, n_jobs=n_jobs) if threaded else [visit(k) for k in active]
         nan = 0.0 if watched else math.nan
-        yield Epoch(*current(), int(moves[active].sum()), losses.sum() + nan, values.sum() + nan)
+        moved = sum(moves[k] for k in active)
+        yield Epoch(*current(), moved, sum(losses) + nan, sum(values) + nan)
         active = [k for k, on in zip(active, goes_on, strict=True) if on]
 
 

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -53,6 +53,7 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
     # what a subclass without these parameters has for them
     average, batch_size, epsilon, learning_rate, power_t = False, 1, 0.1, "constant", 0.5
     _targets, _passive_loss, _data_seed_first = ("real", "count"), "epsilon_insensitive", False
+    _plain_y = "biuf"  # kinds of numbers that need no look at the targets
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -77,7 +78,7 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
 
     def _check(self, X, y, sample_weight, reset):
         """X (float64 or float32; dense C or CSR), y and the weights, as validated."""
-        if reset and is_plain(X, y):
+        if reset and is_plain(X, y, self._plain_y):
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
         else:
@@ -85,6 +86,8 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
                 self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", accept_large_sparse=False,
                 reset=reset,
             )  # fmt: skip
+            if is_classifier(self):
+                check_classification_targets(y)
         if sample_weight is None:
             return X, y, np.ones(len(y))
         c = _check_sample_weight(
@@ -237,7 +240,7 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
         return held_out
 
 
-def is_plain(X, y):
+def is_plain(X, y, kinds):
     """Whether X is a finite C array of floats and y a finite number a row: nothing to validate."""
     with np.errstate(over="ignore", invalid="ignore"):
         return (
@@ -247,7 +250,8 @@ def is_plain(X, y):
             and X.flags.c_contiguous
             and X.size > 0
             and y.shape == X.shape[:1]
-            and (y.dtype.kind in "biu" or (y.dtype in FLOATS and bool(np.isfinite(y.sum()))))
+            and y.dtype.kind in kinds
+            and bool(np.isfinite(y.sum()))
             and bool(np.isfinite(X.sum()))
         )
 
@@ -261,12 +265,12 @@ class StochasticClassifier(StochasticDescent):
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     _targets, _passive_loss, _data_seed_first = ("sign", "real"), "hinge", True
+    _plain_y = "biu"
 
     def _fit(self, X, y, coef_init, intercept_init, sample_weight, validation):
         """`fit`, its arguments in order."""
         self._refuse()
         X, y, c = self._check(X, y, sample_weight, reset=True)
-        check_classification_targets(y)
         self.classes_ = np.unique(y)
         w, b = self._begin(self._problems(), X.shape[1], coef_init, intercept_init)
         validation = self._check_validation(*validation)
@@ -288,7 +292,6 @@ class StochasticClassifier(StochasticDescent):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y, c = self._check(X, y, sample_weight, reset=first)
-        check_classification_targets(y)
         if first:
             self.classes_ = unique_labels(classes)
         elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
