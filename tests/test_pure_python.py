@@ -11,7 +11,7 @@ SCRIPT = """
 import json, sys, warnings
 import numpy as np, scipy.sparse as sp
 from mlreplica import kernels, losses, metrics
-from mlreplica.linear_model import LinearRegression, Perceptron, perceptron
+from mlreplica.linear_model import LinearRegression, Perceptron, Ridge, perceptron
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
@@ -26,6 +26,11 @@ for solver in ("auto", "qr", "cholesky", "svd", "gd", "sgd"):
     found[f"LinearRegression {solver}"] = [*model.coef_, model.intercept_]
 hard = LinearRegression().fit(np.vander(np.linspace(-8.8, -3.1, 60), 11), y)
 found["LinearRegression, ill-conditioned"] = hard.predict(np.vander([-5.0, -4.0], 11)).tolist()
+for solver in ("auto", "qr", "sgd", "lsqr"):
+    found[f"Ridge {solver}"] = Ridge(solver=solver, random_state=0).fit(X, y, w).coef_.tolist()
+tiny = np.column_stack([X, X[:, 0] + X[:, 1]])
+found["Ridge, ill-conditioned"] = Ridge(1e-12).fit(tiny, y).coef_.tolist()
+found["Ridge sparse"] = Ridge(solver="sparse_cg").fit(sp.csr_array(X), y, w).coef_.tolist()
 found["LinearRegression positive"] = LinearRegression(positive=True).fit(X, y).coef_.tolist()
 for penalty in (None, "l1", "l2", "elasticnet"):
     for data in (X, sp.csr_array(X)):

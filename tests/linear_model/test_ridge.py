@@ -610,6 +610,8 @@ def test_bad_weights_lengths_and_types():
             Ridge(solver=solver, fit_intercept=False).fit(sp.csr_array(X), y)
     with pytest.raises(ValueError, match="must be > 0"):
         RidgeCV([1.0, -1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="two rows at least"):
+        RidgeCV().fit(X[:1], y[:1])
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -83,6 +83,8 @@ class PenaltySearch:
     def _search(self, X, Y, sample_weight, score_params):
         """Leave one out: set alpha_, best_score_, cv_results_, coef_ (q, p) and intercept_ (q,)."""
         alphas, (n, p) = self._penalties(), X.shape
+        if n == 1:
+            raise ValueError("Leaving one row out needs two rows at least, got n_samples = 1.")
         mode = self.gcv_mode
         if mode == "svd" and sp.issparse(X):
             warnings.warn(
