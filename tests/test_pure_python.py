@@ -12,6 +12,7 @@ import json, sys, warnings
 import numpy as np, scipy.sparse as sp
 from mlreplica import kernels, losses, metrics
 from mlreplica.linear_model import LinearRegression, Perceptron, Ridge, perceptron
+from mlreplica.linear_model import SGDClassifier, SGDRegressor
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
@@ -45,6 +46,12 @@ for model, target in (
 ):
     model.fit(X, target, sample_weight=w)
     found[type(model).__name__] = [*model.coef_, model.intercept_]
+for options in ({}, {"penalty": "l1"}, {"average": 20}, {"batch_size": 7}):
+    for data in (X, sp.csr_array(X)):
+        model = SGDClassifier("log_loss", random_state=0, max_iter=5, eta0=0.1, **options)
+        model.set_params(learning_rate="constant").fit(data, label, sample_weight=w)
+        found[f"SGDClassifier {options} {type(data).__name__}"] = model.coef_.ravel().tolist()
+found["SGDRegressor"] = SGDRegressor("huber", random_state=0, max_iter=5).fit(X, y).coef_.tolist()
 found["perceptron"] = perceptron(X, np.sign(y), max_updates=50).w.tolist()
 for name in ("linear", "polynomial", "rbf", "sigmoid", "laplacian"):
     found[f"kernel {name}"] = kernels.get(name)(X, X[:4]).ravel().tolist()

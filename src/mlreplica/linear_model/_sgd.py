@@ -303,13 +303,15 @@ def epochs(
     def visit(k):
         """One epoch of problem k; False if it was the last."""
         if orders:
-            rows[k] = rows[k][orders[k]]
+            rows[k] = rows[k].take(orders[k])
         i = rows[k] if held_out is None else rows[k][~held_out[rows[k]]]
         m, done = len(i), max(0.0, t[k] - means.start)
-        y_k, c_k = y[k][i], c[k][:m] if uniform else c[k][i]
-        begin, norms = starts[i], x_sq[i] if needs_norms else NONE
-        end = ends[i] if len(indices) else begin + np.uint64(p)
-        eta = schedule(t[k], -(-m // batch)) * slower[k]
+        y_k, c_k = y[k].take(i), c[k][:m] if uniform else c[k].take(i)
+        begin, norms = starts.take(i), x_sq.take(i) if needs_norms else NONE
+        end = ends.take(i) if len(indices) else begin + np.uint64(p)
+        eta = schedule(t[k], -(-m // batch))
+        if slower[k] < 1.0:
+            eta *= slower[k]
         g, scores = np.empty(m), np.empty(m if watched else 0)
         s, s_b = means.w[k], means.b[k] * done
         s *= done
