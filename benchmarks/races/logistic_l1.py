@@ -61,7 +61,7 @@ def found(model):
     return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]) if model.fit_intercept else 0
 
 
-def ours(solver="cd", intercept=False, **parameters):
+def ours(solver="cd", intercept=False, tol=1e-3):
     def prepare(data):
         from mlreplica.linear_model import LogisticRegression
 
@@ -72,7 +72,7 @@ def ours(solver="cd", intercept=False, **parameters):
             solver=solver,
             fit_intercept=intercept,
             n_jobs=threads(),
-            **parameters,
+            tol=tol,
         )
         return lambda: found(model.fit(X, y))
 
@@ -192,8 +192,8 @@ def liblinear(*tols, **parameters):
 RACES = [
     race(
         "l1-tall",
-        "L1, 50,000 × 100",
-        dense(50_000, 100, 0.02),
+        "L1, 20,000 × 100",
+        dense(20_000, 100, 0.05),
         liblinear(1e-3, 1e-4)
         | {"scikit-learn, saga 1e-4": scikit_learn("saga", 1e-4)}
         | {f"celer, {t:g}": celer(t) for t in (1e-3, 1e-4)}
@@ -226,8 +226,8 @@ RACES = [
     ),
     race(
         "elastic-net",
-        "elastic net, 20,000 × 300, intercept",
-        dense(20_000, 300, 0.02, 0.5),
+        "elastic net, 10,000 × 300, intercept",
+        dense(10_000, 300, 0.04, 0.5),
         {"scikit-learn, saga 1e-3": scikit_learn("saga", 1e-3, intercept=True)}
         | {f"skglm, {t:g}": skglm(t, intercept=True) for t in (1e-3, 1e-4)}
         | {f"adelie, {t:g}": adelie(t, intercept=True) for t in (1e-6, 1e-8)},
@@ -244,7 +244,7 @@ RACES = [
         }
         | liblinear(1e-2, 1e-3)
         | {f"snapml, {t:g}": snapml(t, dual=True) for t in (1e-2, 1e-3)},
-        ours("lbfgs", tol=1e-3),
+        ours("lbfgs"),
         start=False,
         readme=True,
     ),

@@ -53,6 +53,7 @@ from ._logistic_model import by_column, by_gram, by_sweeps
 GRAM = 1024  # weights up to which XᵀhX is formed
 FEW = 128  # columns up to which a working set is not worth its copy
 BLOCK = 1 << 16  # entries of X that a pass looks at together: they stay in the second-level cache
+COSTLY = 1e7  # multiplications in XᵀhX above which it is made only when needed
 SAMPLE = 8  # a tall problem starts on every eighth row
 
 
@@ -221,9 +222,9 @@ def certificate(problem, known, now):
 def newton(problem, W, b, H=None):
     """Yield (State, H) for ever, one proximal Newton step over all columns apart.
 
-    H, where there is one, is kept as long as every step makes the gap four times smaller.
+    A costly H is kept as long as every step makes the gap four times smaller.
     """
-    known, (_, p) = sums(problem), problem.X.shape
+    known, (n, p) = sums(problem), problem.X.shape
     gram = not sp.issparse(problem.X) and problem.K * (p + 1) <= GRAM
     columns = None if gram else by_column(problem.X)
     l1, l2 = (np.tile([0.0, *[x] * p], problem.K) for x in (problem.l1, problem.l2))
@@ -236,7 +237,7 @@ def newton(problem, W, b, H=None):
         gap = certificate(problem, known, now)
         yield State(W, b, now.objective, gap), H
         if gram:
-            if H is None or gap > 0.25 * last:
+            if H is None or gap > 0.25 * last or n * p * p < COSTLY:
                 H = curvature(problem, now.R, known.Y)
             g, w = (np.column_stack(pair) for pair in ((now.r, now.V), (b, W)))
             w = by_gram(H, g.ravel(), w.ravel(), l1, l2, 1e-16 * now.objective).reshape(w.shape)

@@ -6,7 +6,7 @@ given either by H = [1 X]ᵀ h [1 X] and a gradient, or by X itself, dense or sp
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import lapack
 
 from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import kernel
@@ -53,13 +53,15 @@ def by_gram(H, g, w, l1, l2, enough):
 
 def to_face(H, G, w, l1, l2):
     """Go to the minimum (4), or to where a weight first meets zero; False in the second case."""
-    A = np.flatnonzero((w != 0.0) | ((l1 == 0.0) & (np.diagonal(H) > 0.0)))
-    sign = np.sign(w[A]) * (l1[A] > 0.0)
-    try:
-        factor = cho_factor(H[np.ix_(A, A)] + np.diag(l2[A]), overwrite_a=True, check_finite=False)
-    except LinAlgError:  # columns depend on each other: sweeps must do
+    A = np.flatnonzero(((w != 0.0) | (l1 == 0.0)) & (np.diagonal(H) > 0.0))
+    if len(A) == 0:
         return True
-    d = -cho_solve(factor, G[A] + l1[A] * sign + l2[A] * w[A], check_finite=False)
+    sign = np.sign(w[A]) * (l1[A] > 0.0)
+    H_A = H[A[:, None], A]
+    H_A.reshape(-1)[:: len(A) + 1] += l2[A]
+    _, d, failed = lapack.dposv(H_A, -(G[A] + l1[A] * sign + l2[A] * w[A]))
+    if failed:  # columns depend on each other: sweeps must do
+        return True
     out = (w[A] + d) * sign < 0.0
     t = np.min(-w[A][out] / d[out], initial=1.0)
     w[A] += t * d
