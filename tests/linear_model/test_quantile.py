@@ -291,3 +291,12 @@ def test_ctrl_c_keeps_the_last_state(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="interrupted after 2 steps"):
         model.fit(X, y)
     assert np.isfinite(model.coef_).all()
+
+
+def test_a_tiny_penalty_and_uneven_weights_end_at_the_vertex():
+    """The rounding of Σ d x is large against such an α; the bound must not suffer for it."""
+    X, y = skewed(400, 5, 11)
+    s = np.where(y > y.mean(), 100.0, 1.0)
+    model = QuantileRegressor(alpha=1e-8).fit(X, y, s)
+    assert model.certificate_ <= 1e-12 * of(model, X, y, s)
+    assert_allclose(np.average(y < model.predict(X), weights=s), 0.5, atol=0.03)

@@ -126,20 +126,17 @@ class Lines(NamedTuple):
         return float(self.high @ np.maximum(r, 0.0) + self.low @ np.minimum(r, 0.0))
 
     def bound(self, d):
-        """D of (3), after d has been made feasible if it is not quite."""
+        """D of (3), after d has been made feasible if it is not quite; rounding is forgiven."""
         d = np.clip(d, self.low, self.high)[: self.n]
-        a = self.rows.back(d)
-        if self.rows.intercept:
-            a[0] = 0.0 if abs(a[0]) <= 1e-10 * np.abs(d).sum() else np.inf
-        w = a[int(self.rows.intercept) :]
-        if self.penalised:  # the penalty's rows take up what is left, if that is not too much
-            return float(
-                min(1.0, self.high[-1] / max(np.abs(a).max(), self.high[-1]))
-                * (self.c[: self.n] @ d)
-            )
-        size = self.rows.back(np.abs(d))
-        scale = np.abs(w).max(initial=0.0)
-        return float(self.c @ d) if scale <= 1e-9 * max(np.abs(size).max(), 1e-300) else -np.inf
+        i = int(self.rows.intercept)
+        a, size = np.abs(self.rows.back(d)), np.abs(self.rows.back(np.abs(d))).max()
+        if a[:i].any() and a[0] > 1e-10 * np.abs(d).sum():
+            return -np.inf
+        over = a[i:].max(initial=0.0)
+        if not self.penalised:
+            return float(self.c @ d) if over <= 1e-9 * max(size, 1e-300) else -np.inf
+        alpha = self.high[-1]  # the penalty's rows take up what is left, if that is not too much
+        return float(alpha / max(over - 8 * EPS * size, alpha) * (self.c[: self.n] @ d))
 
     def normal_solver(self, W):
         """A function that solves AᵀWA x = g, by Cholesky on a unit diagonal."""
@@ -189,10 +186,12 @@ def interior_point(lines):
     q, p = np.maximum(r, 0.0) + size, np.maximum(-r, 0.0) + size
     while True:
         t, u = d - low, high - d
-        W = 1.0 / (q / u + p / t)
         P = lines.value(r)
+        if not (np.isfinite(P) and min(t.min(), u.min(), q.min(), p.min()) > 0):
+            return  # rounding has the last word
+        W = 1.0 / (q / u + p / t)
         yield v, d, W, r, P
-        if P <= EPS or not np.isfinite(W.sum()):
+        if P <= EPS:
             return
         normal = lines.normal_solver(W)
         mu = (q @ u + p @ t) / (2 * len(c))
@@ -315,19 +314,20 @@ def near_then_exact(lines):
         yield found
         if Found(v, r, P, d, bound).relative_gap > close:
             continue
-        if close < 1e-15:  # rounding has the last word
-            return
         close *= 0.01
         B = basis(lines, np.argsort(-W / width, kind="stable"))
         vertices = () if B is None else exchanges(lines, B, v, 50 + len(B))
+        optimal = False
         for vertex in vertices:
             v, d, r, _ = vertex  # noqa: PLW2901
-            if (np.abs(d - 0.5 * (lines.low + lines.high)) <= (0.5 + 1e-9) * width).all():
-                bound = max(bound, lines.bound(d))
+            optimal = (np.abs(d - 0.5 * (lines.low + lines.high)) <= (0.5 + 1e-9) * width).all()
+            bound = max(bound, lines.bound(d)) if optimal else bound
             best = Found(v, r, lines.value(r), d, bound)
             found = min(found._replace(bound=bound), best, key=attrgetter("objective"))
         best = found
         yield found
+        if optimal:
+            return
 
 
 def simplex(lines):
