@@ -33,6 +33,12 @@ tiny = np.column_stack([X, X[:, 0] + X[:, 1]])
 found["Ridge, ill-conditioned"] = Ridge(1e-12).fit(tiny, y).coef_.tolist()
 found["Ridge sparse"] = Ridge(solver="sparse_cg").fit(sp.csr_array(X), y, w).coef_.tolist()
 found["LinearRegression positive"] = LinearRegression(positive=True).fit(X, y).coef_.tolist()
+from mlreplica.linear_model import LogisticRegression
+
+for target in (label, label > 0):
+    for solver in ("lbfgs", "newton-cg", "cd"):
+        model = LogisticRegression(solver=solver).fit(X, target, sample_weight=w)
+        found[f"LogisticRegression {solver} {len(model.classes_)}"] = model.coef_.ravel().tolist()
 for penalty in (None, "l1", "l2", "elasticnet"):
     for data in (X, sp.csr_array(X)):
         model = Perceptron(penalty=penalty, max_iter=5).fit(data, label, sample_weight=w)

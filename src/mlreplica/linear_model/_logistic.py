@@ -438,10 +438,10 @@ class Factor:
 
 def gap(P, decrement, rho, below=1.0):
     """The bound (6), if the Hessian of λ and ρ times `below` is below the one at this point."""
-    decrement, rho = decrement / np.sqrt(below), rho / np.sqrt(below)
     a = rho * decrement
-    if not a < 1.0:
+    if not a < below:
         return P
+    decrement, rho, a = decrement / np.sqrt(below), rho / np.sqrt(below), a / below
     if a < 1e-4:  # the series: log(1 − a) would cancel
         return min(P, decrement**2 / 2 * (1.0 + a))
     return min(P, ((1.0 - a) * np.log1p(-a) + a) / rho**2)

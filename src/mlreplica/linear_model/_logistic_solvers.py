@@ -282,7 +282,8 @@ def gradient_descent(objective, point):
     L = np.linalg.eigvalsh(objective.gram(np.sqrt(c * objective.s)))[-1] + objective.l2
     while True:
         bound = objective.dual_gap(point, sums)
-        yield state(objective, point, bound, float(np.linalg.norm(point.g)) / np.sqrt(L))
+        far = 2 * bound if objective.l2 > 0.0 else float((point.g**2).sum()) / L
+        yield state(objective, point, bound, np.sqrt(max(far, 0.0)))
         point = objective.at(point.V - point.g / L)
 
 
