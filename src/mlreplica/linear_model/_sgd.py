@@ -235,7 +235,9 @@ class Schedule(NamedTuple):
         if self.kind == "optimal":
             return 1.0 / (self.alpha * (self.t0 - 1.0 + np.arange(t, t + steps)))
         if self.kind == "invscaling":
-            return self.eta0 / np.arange(t, t + steps) ** self.power
+            t = np.arange(t, t + steps)
+            # a power costs 17 ns, a root 1; the fourth root is SGDRegressor's default
+            return self.eta0 / (np.sqrt(np.sqrt(t)) if self.power == 0.25 else t**self.power)
         return np.full(steps, self.eta0)
 
     @property

@@ -21,6 +21,10 @@ from ._sgd_losses import resolve
 
 SPARSE_OFFSET_RATE = 0.01  # sparse rows: b sees every point, each weight few, so b moves slower
 PASSIVE = {"pa1", "pa2"}
+ADVICE = (
+    "raise max_iter or tol, or scale X. Maximum number of iteration reached before convergence. "
+    "Consider increasing max_iter to improve the fit"
+)
 logger = logging.getLogger("mlreplica")
 
 
