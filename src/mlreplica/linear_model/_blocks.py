@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data
 from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
 from mlreplica.core.validation import FLOATS
 
-from ._least_squares import EPS, cholesky
+from ._least_squares import EPS, SMALL, cholesky
 
 BLOCK = 1 << 16  # entries: half a megabyte, half of a second-level cache
 SAMPLE = 1024  # rows that the origin is estimated from
@@ -140,8 +140,12 @@ class Design(NamedTuple):
         return np.append(one, total - one * self.origin)
 
     def threads(self):
-        """A context for the fit: BLAS on one thread beside ours, unless it has large products."""
-        return one_blas_thread() if self.width <= 512 else nullcontext()
+        """A context for the fit: BLAS on one thread beside ours.
+
+        Large products are left to its threads; small ones it does on one thread anyway.
+        """
+        small = self.X.shape[0] * self.width <= SMALL
+        return nullcontext() if small or self.width > 512 else one_blas_thread()
 
     def gram(self, h):
         """Zᵀ diag(h) Z for h ≥ 0."""
