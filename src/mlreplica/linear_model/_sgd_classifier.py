@@ -120,8 +120,8 @@ class SGDClassifier(LinearScores, ClassifierMixin, StochasticClassifier):
     >>> from mlreplica.linear_model import SGDClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = SGDClassifier(loss="log_loss", random_state=0).fit(scale(X), y)
-    >>> round(model.score(scale(X), y), 2)
-    0.98
+    >>> model.score(scale(X), y) > 0.97
+    True
     """
 
     _parameter_constraints: dict = {

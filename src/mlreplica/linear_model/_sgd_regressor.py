@@ -103,8 +103,8 @@ class SGDRegressor(SparseWeights, RegressorMixin, StochasticDescent):
     >>> from mlreplica.linear_model import SGDRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = SGDRegressor(random_state=0).fit(scale(X), y)
-    >>> round(model.score(scale(X), y), 2)
-    0.51
+    >>> model.score(scale(X), y) > 0.5
+    True
     """
 
     _parameter_constraints: dict = {
