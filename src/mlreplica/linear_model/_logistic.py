@@ -89,7 +89,7 @@ class Point(NamedTuple):
     P: float
     g: np.ndarray  # as V
     F: np.ndarray  # (n K,), in blocks: see Objective.of
-    reach: float = np.inf  # max_i Σ_j |x̃_ij| q_j, if asked for
+    rho: float = np.inf  # of (5), if asked for
 
 
 @kernel
@@ -215,7 +215,7 @@ class Objective:
         g, h = (G[0], other) if hit else (other, G[0])
         return two_classes(y, s, F[0], g, h)
 
-    def at(self, V, q=None):
+    def at(self, V, factor=None):
         """The Point at V: one pass over X, each block read once from memory."""
         W, b = self.weights(V)
         W = np.ascontiguousarray(W)
@@ -226,13 +226,13 @@ class Objective:
             self.scores(X, W, b, f)
             G = np.empty_like(f)
             loss = self.derivatives(y, s, f, G)
-            return loss, self.products(G, X), [np.inf if q is None else self.reach(X, q)]
+            return loss, self.products(G, X), [np.inf if factor is None else factor.reach(X)]
 
-        loss, g, reach = self.each(work)
+        loss, g, rho = self.each(work)
         g = self.U.T @ g
         g[:, : self.p] += self.l2 * V[:, : self.p]
         P = loss + self.l2 / 2 * float((V[:, : self.p] ** 2).sum())
-        return Point(V, P, g, F, max(reach))
+        return Point(V, P, g, F, max(rho))
 
     def scores(self, X, W, b, f):
         """f ← W Xᵀ + b"""
@@ -344,16 +344,9 @@ class Objective:
         ridge[:, self.p :] = 0.0
         return ridge
 
-    def reach(self, X, q):
-        """max_i Σ_j |x̃_ij| q_j over the rows of a block"""
-        last = q[self.p] if self.intercept else 0.0
-        if self.sparse:
-            return float((abs(X) @ q[: self.p]).max()) + last
-        return longest(X, q[: self.p]) + last
-
-    def longest(self, q):
-        """The same over all rows."""
-        return self.most(lambda X, rows: self.reach(X, q))
+    def rho(self, factor):
+        """ρ of (5) over all rows."""
+        return self.most(lambda X, rows: factor.reach(X))
 
     def class_sums(self):
         """T of (7), one row a class (only y = +1 if K = 1), and x̄."""
@@ -424,8 +417,19 @@ class Factor:
             kept = values > len(H) * 8 * EPS * values[-1]
             root = (vectors[:, kept] / np.sqrt(values[kept])).T / d
         self.root = root  # H⁻¹ = rootᵀ root
-        q = np.einsum("ij,ij->j", root, root).reshape(shape).sum(axis=0)
-        self.q = spread * np.sqrt(q)  # (5): the scores of d range over at most |x̃|ᵀq ‖d‖
+        # (5): for ‖d‖ = 1 the scores of d in a row range over at most spread·√(x̃ᵀ M x̃)
+        each = root.reshape(-1, shape[1])
+        self.M, self.spread, self.exact = each.T @ each, spread, shape[1] <= 8 * shape[0]
+
+    def reach(self, X):
+        """ρ over these rows: exactly, or if that is dear by |x̃|ᵀ√diag M, which is not less."""
+        p = X.shape[1]
+        if not self.exact:
+            q = np.sqrt(self.M.diagonal())
+            return self.spread * (longest(X, q[:p]) + q[p:].sum())
+        A = X @ self.M[:p, :p]
+        A += 2.0 * self.M[:p, p:].sum(axis=1)
+        return self.spread * np.sqrt(np.einsum("ij,ij->i", A, X).max() + self.M[p:, p:].sum())
 
     def solve(self, g):
         """H⁻¹ g, in the shape of g."""

@@ -29,7 +29,7 @@ SELECT = ("liblinear", "saga", "cd")  # the solvers that know an L1 penalty
 FAR = 1e3  # a mean this many standard deviations from zero costs too many digits: centre X
 SMALL = 1 << 22  # entries up to which a sparse X is made dense: that is faster
 UNKNOWN = 0.5  # a certificate above this share of P proves no minimum: P itself is one
-LEAST = 1e-16, 1e-13  # what rounding leaves of a certificate, without and with L1
+LEAST = 1e-18, 1e-13  # what rounding leaves of a certificate, without and with L1
 ABSENT = -20.0  # the score of a class that has no row
 COMPLAINT = dict.fromkeys(SOLVERS, "{} iterations did not suffice") | {  # scikit-learn's words
     "lbfgs": "lbfgs failed to converge",
@@ -519,7 +519,7 @@ def solve(model, data, C, ratio, start):
         model.n_iter_ = np.zeros(1, dtype=np.int32)
         return *data.outside(*data.inside(np.zeros(0), np.zeros(0))), np.inf
     W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
-    watch, first, tol = "gap", 0, max(model.tol**2 / 2, LEAST[ratio > 0])
+    watch, first, tol = "gap", 0, max(model.tol**2 / 2, LEAST[int(ratio > 0)])
     smooth_solver = ratio == 0 and model.solver not in ("sag", "saga", "cd")
     if model.max_iter == 0 and not smooth_solver:
         states = iter([State(W, b, np.inf, np.inf)])

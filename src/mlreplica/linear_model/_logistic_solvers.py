@@ -78,7 +78,7 @@ def newton(objective, point):
     last = np.inf
     while True:
         decrement = factor.decrement(point.g)
-        rho = objective.longest(factor.q) if decrement < 0.1 else np.inf
+        rho = objective.rho(factor) if decrement < 0.1 else np.inf
         bound = gap(point.P, decrement, rho, np.exp(-moved))
         yield state(objective, point, bound, decrement)
         if 0.3 * last < decrement <= 1e-7 or endless(objective, point):
@@ -113,7 +113,7 @@ def certificate(problem, W, b):
     if objective.sparse or point.V.size > MOST:
         return point.P
     factor = Factor(objective.hessian(point.F), objective.shape, spread(objective))
-    return gap(point.P, factor.decrement(point.g), objective.longest(factor.q))
+    return gap(point.P, factor.decrement(point.g), objective.rho(factor))
 
 
 def separable(problem, W, b):
@@ -234,10 +234,10 @@ def lbfgs_by_sample(problem, objective, m, V=None):
         walk = quasi_newton(few, few.at(np.zeros(few.shape)), Bohning(few))
         V = next(point for point, decrement in walk if decrement <= enough).V
     factor = Factor(few.hessian(few.at(V).F), few.shape, spread(few))
-    start = objective.at(V, factor.q)
+    start = objective.at(V, factor)
     for point, decrement in quasi_newton(objective, start, factor):
         below = weight * np.exp(-objective.change(point.F, start.F))
-        bound = gap(point.P, factor.decrement(point.g), start.reach, below)
+        bound = gap(point.P, factor.decrement(point.g), start.rho, below)
         yield state(objective, point, bound, decrement)
 
 
@@ -312,7 +312,7 @@ def smooth(problem, W, b, solver):
     if dense and p > n and problem.l2 > 0.0 and (n + 1) * V.shape[0] <= MOST:
         return widened(problem, W, b)
     if dense and size <= MOST:
-        m = max(4, min(16, n // (40 * size)))
+        m = max(4, min(10, n // (12 * size)))
         if solver == "newton-cholesky" or n * size * size <= CHEAP or n < 40 * size:
             return newton(objective, objective.at(V))
         return lbfgs_by_sample(problem, objective, m, V if V.any() else None)
