@@ -564,3 +564,16 @@ def test_a_constant_column_is_not_blown_up_to_length_one():
     X, y = line(n=200, p=5)
     fitted = LinearRegression().fit(np.column_stack([X, np.ones(200)]), y)
     assert_allclose(fitted.coef_, np.append(LinearRegression().fit(X, y).coef_, 0.0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["auto", "qr", "svd"])
+@pytest.mark.parametrize("degree", [6, 7, 8])
+def test_nearly_dependent_columns_of_unequal_lengths_do_not_spoil_the_fit(degree, solver):
+    year = np.linspace(1958.25, 1989.99, 500)
+    y = 315 + 0.8 * (year - 1958) + 0.012 * (year - 1958) ** 2 + 2 * np.sin(2 * np.pi * year)
+    powers = year[:, None] ** np.arange(1, degree + 1)
+    model = LinearRegression(solver=solver).fit(powers, y)
+    assert model.rank_ < degree
+    parabola = LinearRegression().fit(powers[:, :2], y).predict(powers[:, :2])
+    least = np.mean((y - parabola) ** 2)  # the shortest w of degree 8 had 1e9 times as much
+    assert np.mean((y - model.predict(powers)) ** 2) <= 1.001 * least

@@ -312,10 +312,21 @@ class Triangle(NamedTuple):
         return np.vstack([(self.u[:1] - self.R[:1, 1:] @ w) / self.R[0, 0], w])
 
 
-def least_norm(T, u):
-    """The w of least ‖w‖ with T w = u, where T has independent rows: it lies in their span."""
-    Q, L = np.linalg.qr(T.T)
-    return Q @ solve_triangular(L, u, trans="T")
+def least_norm(T, u, d, Rc, uc):
+    """The w = d v of least ‖w‖ with T v = u, where T has independent rows: T/d spans it.
+
+    T lacks a rest of Rc that rounding could have made. Where columns are of very unequal lengths
+    and not quite dependent, the shortest w may need so long a v that this rest spoils the fit. Then
+    the w of least ‖v‖ is given: every weight is measured by the length of its column.
+    """
+    found = []
+    for scale in (d, np.ones_like(d)):
+        Q, L = np.linalg.qr((T / scale).T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found.append((d / scale)[:, None] * (Q @ solve_triangular(L, u, trans="T")))
+    misfit = [np.linalg.norm(Rc @ w - uc) for w in found]
+    spoilt = not misfit[0] <= misfit[1] + 1e-9 * np.linalg.norm(uc)
+    return found[spoilt]
 
 
 def by_qr(rows):
@@ -331,12 +342,12 @@ def from_triangle(rows, tri, penalty=0.0):
     p = len(d)
     T, pivot, tau, *_ = lapack.dgeqp3(Rc * d)  # rank is judged on columns of equal length
     rank = numerical_rank(np.abs(T.diagonal()))
-    uc = lapack.dormqr("L", "T", T[:, : len(tau)], tau, uc, lwork=64 * uc.shape[1])[0][:rank]
+    u = lapack.dormqr("L", "T", T[:, : len(tau)], tau, uc, lwork=64 * uc.shape[1])[0][:rank]
     w, pivot, T = np.zeros((p, uc.shape[1])), pivot - 1, np.triu(T[:rank])
     if rank == p:
-        w[pivot] = d[pivot, None] * solve_triangular(T, uc)
+        w[pivot] = d[pivot, None] * solve_triangular(T, u)
     elif rank:
-        w[pivot] = least_norm(T / d[pivot], uc)
+        w[pivot] = least_norm(T, u, d[pivot], Rc[:, pivot], uc)
     v = tri.with_intercept(w)
     if rank == p and (rows.uneven or not stable(lapack.dtrcon(T)[0], rest, w / d[:, None])):
         d = np.append(power_of_two(np.abs(R[:1, 0])), d)[-len(v) :]
@@ -355,9 +366,9 @@ def by_svd(rows):
     R, _, Rc, uc, d, _ = tri = Triangle.of(rows)
     U, sigma, Vt = np.linalg.svd(Rc * d, full_matrices=False)
     rank = numerical_rank(sigma)
-    uc, sigma, Vt = U[:, :rank].T @ uc, sigma[:rank, None], Vt[:rank]
+    u, sigma, Vt = U[:, :rank].T @ uc, sigma[:rank, None], Vt[:rank]
     full = rank == len(d)
-    w = d[:, None] * (Vt.T @ (uc / sigma)) if full else least_norm(sigma * Vt / d, uc)
+    w = d[:, None] * (Vt.T @ (u / sigma)) if full else least_norm(sigma * Vt, u, d, Rc, uc)
     return published(rows, tri.with_intercept(w), R, rank, "svd")
 
 
