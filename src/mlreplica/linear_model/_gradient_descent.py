@@ -20,13 +20,18 @@ condition F(v) ≤ F(u) − η/2 ‖∇F(u)‖². The exact step along −∇F =
 
     η = GᵀG / Gᵀ∇²F G                                                                           (9)
 
+One η for all directions is too short for the flat ones. Where H of (3) is at hand, a step in its
+metric, v = u − M⁻¹∇F(u) with M = κH + α₂I (in w), divides each direction by its own curvature: (7)
+holds with ½(v − u)ᵀM(v − u) for its last term, and in (8) L and μ are those of M^−½ ∇²F M^−½.
+
 Momentum remembers where it came from. Polyak's heavy ball rolls on, v = prox(w − η∇F(w) + β(w −
 w_old)); Nesterov's method looks ahead first and takes its step (6) from
 
     u = w + (t − 1)/t₊ (w − w_old),      t₊ = (1 + √(1 + 4t²)) / 2,                             (10)
 
 starting with t = 1, and then P(v_k) − P* ≤ 2L‖v₀ − v*‖² / (k + 1)². As soon as it rolls uphill,
-(u − v)ᵀ(v − w) > 0, a restart with t = 1 forgets the past (O'Donoghue & Candès 2015).
+(u − v)ᵀ(v − w) > 0 (in a metric, ∇F(u)ᵀ(v − w) > 0), a restart with t = 1 forgets the past
+(O'Donoghue & Candès 2015).
 """
 
 from __future__ import annotations
@@ -37,9 +42,12 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from ._objective import Quadratic, objective_of, penalty_of
+
+STEPS = ("1/L", "1/H", "backtracking", "exact")
 
 
 class Step(NamedTuple):
@@ -68,11 +76,13 @@ class Descent(NamedTuple):
 def descend(objective, v, eta, *, search=None, momentum=None, restart=True):
     """Yield (v, P, η, gradient norm) for ever, one step (6) apart.
 
-    `search` is None (η stays), "backtracking" or "exact"; `momentum` None, β or "nesterov".
+    `search` is None (η stays), "1/H", "backtracking" or "exact"; `momentum` None, β or "nesterov".
     """
     w_old, w, t = v, v, 1.0
     a_old = a = objective.image(v)  # linear in v, so that looking ahead costs no product with X
-    nesterov = momentum == "nesterov"
+    nesterov, metric = momentum == "nesterov", None
+    if search == "1/H":
+        metric = cho_factor(objective.majorant)
     yield w, objective.value(a, w) + objective.price(w), 0.0, np.inf
     while True:
         u, a_u, beta = w, a, 0.0 if momentum is None or nesterov else momentum
@@ -88,16 +98,18 @@ def descend(objective, v, eta, *, search=None, momentum=None, restart=True):
             eta *= 2  # Nesterov's bound wants steps that only shrink
         F_u = objective.value(a_u, u) if search == "backtracking" else 0.0
         while True:
-            v = objective.threshold(u - eta * G + beta * (w - w_old), eta)  # (6)
+            move = eta * G if metric is None else cho_solve(metric, G)
+            v = objective.threshold(u - move + beta * (w - w_old), eta)  # (6)
             a_v = objective.image(v)
             d, F_v = v - u, objective.value(a_v, v)
             if search != "backtracking" or below_parabola(F_u, F_v, G, d, eta):
                 break
             eta /= 2
-        if nesterov and restart and ((u - v) * (v - w)).sum() > 0:
+        if nesterov and restart and ((u - v if metric is None else G) * (v - w)).sum() > 0:
             t = 1.0
         w_old, a_old, w, a = w, a, v, a_v
-        norm = float(np.abs(d).max(initial=0.0)) / eta if eta > 0 else 0.0
+        norm = float(np.abs(d if metric is None else G).max(initial=0.0))
+        norm = norm / eta if eta > 0 else 0.0
         yield w, F_v + objective.price(w), eta, norm
 
 
@@ -110,7 +122,7 @@ def below_parabola(F_u, F_v, G, d, eta):
 def first_step(objective, step, momentum):
     """η to begin with, and β of the heavy ball if it is to be found."""
     loss = objective.loss
-    if step in ("1/L", "backtracking") and not loss.differentiable:
+    if step in ("1/L", "1/H", "backtracking") and not loss.differentiable:
         raise ValueError(
             f"{loss.name} has kinks, so no step is short enough for step={step!r}; give a number, "
             "or use stochastic_gradient_descent with a falling schedule."
@@ -122,11 +134,15 @@ def first_step(objective, step, momentum):
         return 1 / (objective.share @ (np.asarray(scale).ravel() + 1.0)), momentum
     if step == "exact":
         return 0.0, momentum
-    if step == "1/L":
+    if step in ("1/L", "1/H"):
         if not math.isfinite(objective.smoothness):
             raise ValueError(
                 f"{loss.name} has no largest curvature, so no L; use step='backtracking'."
             )
+        if step == "1/H":
+            if objective.penalty.l1 or objective.gram is None:
+                raise ValueError("step='1/H' is for dense X of few columns without an L1 penalty.")
+            return 1.0, momentum
         if momentum == "heavy_ball":
             if not objective.mu > 0:
                 raise ValueError("momentum='heavy_ball' needs strong convexity; give β itself.")
@@ -170,9 +186,11 @@ def gradient_descent(
     penalty : {None, "l1", "l2", "elasticnet"}, default=None
     alpha, l1_ratio : float, default=0.0001, 0.15
         Strength of the penalty, and the share of L1 in "elasticnet".
-    step : float or {"1/L", "backtracking", "exact"}, default="1/L"
-        A constant step; one over the largest curvature; a step that is halved until P falls enough
-        (and doubled again after); or the best step along the gradient (squared_error without L1).
+    step : float or {"1/L", "1/H", "backtracking", "exact"}, default="1/L"
+        A constant step; one over the largest curvature; one over the largest curvature of each
+        direction (dense X of at most 1000 columns, no L1; one step solves squared_error); a step
+        that is halved until P falls enough, and doubled again after; or the best step along the
+        gradient (squared_error without L1).
     momentum : None, float, "heavy_ball" or "nesterov", default=None
         A number in [0, 1) is the heavy ball's β. "heavy_ball" takes the best step and β of a
         parabola with the extreme curvatures of P (with ``step="1/L"``).
@@ -223,7 +241,7 @@ def gradient_descent(
         objective,
         v,
         eta,
-        search=step if step in ("backtracking", "exact") else None,
+        search=step if step in ("1/H", "backtracking", "exact") else None,
         momentum=beta,
         restart=restart,
     )
@@ -252,8 +270,8 @@ def gradient_descent(
 def check_options(step, momentum, max_iter, tol):
     """Refuse what makes no sense, and say what does."""
     number = isinstance(step, int | float | np.number) and not isinstance(step, bool)
-    if not (number and 0 < step < np.inf) and step not in ("1/L", "backtracking", "exact"):
-        raise ValueError(f"step must be > 0, '1/L', 'backtracking' or 'exact', got {step!r}.")
+    if not (number and 0 < step < np.inf) and step not in STEPS:
+        raise ValueError(f"step must be > 0 or one of {', '.join(STEPS)}, got {step!r}.")
     ball = isinstance(momentum, int | float | np.number) and not isinstance(momentum, bool)
     if not (ball and 0 <= momentum < 1) and momentum not in (None, "heavy_ball", "nesterov"):
         raise ValueError(
@@ -263,8 +281,8 @@ def check_options(step, momentum, max_iter, tol):
         raise ValueError("momentum='heavy_ball' finds its own step; leave step='1/L' or give β.")
     if step == "exact" and momentum is not None:
         raise ValueError("step='exact' is for descent without momentum.")
-    if step == "backtracking" and ball:
-        raise ValueError("the heavy ball may climb, which backtracking forbids; use 'nesterov'.")
+    if step in ("1/H", "backtracking") and ball:
+        raise ValueError("the heavy ball may climb, which this step forbids; use 'nesterov'.")
     if not (isinstance(max_iter, int | np.integer) and max_iter >= 0):
         raise ValueError(f"max_iter must be an integer >= 0, got {max_iter!r}.")
     if not tol >= 0:

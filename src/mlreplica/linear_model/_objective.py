@@ -160,6 +160,15 @@ class Objective:
         """L of (3); infinite if the loss's curvature has no bound."""
         return float(self.loss.curvature * self.top + self.penalty.l2)
 
+    @property
+    def majorant(self):
+        """M ≥ ∇²F everywhere: κH + α₂I in w, and a little more so that it has an inverse."""
+        M = self.loss.curvature * self.gram
+        M[np.arange(self.p), np.arange(self.p)] += self.penalty.l2
+        M[np.diag_indices_from(M)] *= 1 + 1e-12  # in any scale of the columns
+        M[np.diag_indices_from(M)] += np.finfo(float).tiny
+        return M
+
     @functools.cached_property
     def mu(self):
         """The modulus of (4): 0 if none is known."""
@@ -199,9 +208,9 @@ class Objective:
         if self.quadratic:
             return self.share @ (self.y - f)
         slope = lambda t: self.share @ self.loss.gradient(self.y, f + t)
-        reach = 1.0
+        reach = 1e-4  # near the minimum b is almost right
         while f.ndim == 1 and slope(-reach) * slope(reach) > 0 and reach < 1e3:
-            reach *= 4
+            reach *= 16
         return brentq(slope, -reach, reach, xtol=1e-15) if f.ndim == 1 and reach < 1e3 else np.nan
 
     def dual(self, f):

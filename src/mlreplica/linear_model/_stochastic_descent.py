@@ -31,7 +31,7 @@ from sklearn.utils import check_random_state
 from ..core.blas import add_scaled, dot
 from ..core.formulas import gradient_at
 from ..core.jit import kernel
-from ._gradient_descent import check_options, result, unpacked
+from ._gradient_descent import STEPS, check_options, result, unpacked
 from ._objective import objective_of, penalty_of
 
 SCHEDULES = ("constant", "1/t", "1/sqrt(t)", "optimal")
@@ -201,7 +201,7 @@ def stochastic_gradient_descent(
     rows = objective_of(
         X, y, loss, penalty_of(penalty, alpha, l1_ratio), fit_intercept, sample_weight
     )
-    check_options(step if step not in ("backtracking", "exact") else None, None, max_iter, tol or 0)
+    check_options(step if step not in STEPS[1:] else None, None, max_iter, tol or 0)
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}.")
     if schedule == "optimal" and not rows.penalty.l2:
