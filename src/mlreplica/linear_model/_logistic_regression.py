@@ -29,7 +29,6 @@ SELECT = ("liblinear", "saga", "cd")  # the solvers that know an L1 penalty
 FAR = 1e3  # a mean this many standard deviations from zero costs too many digits: centre X
 SMALL = 1 << 22  # entries up to which a sparse X is made dense: that is faster
 UNKNOWN = 0.5  # a certificate above this share of P proves no minimum: P itself is one
-LEAST = 1e-18, 1e-13  # what rounding leaves of a certificate, without and with L1
 ABSENT = -20.0  # the score of a class that has no row
 COMPLAINT = dict.fromkeys(SOLVERS, "{} iterations did not suffice") | {  # scikit-learn's words
     "lbfgs": "lbfgs failed to converge",
@@ -512,6 +511,11 @@ class Data:
         return all_W, all_b
 
 
+def least(solver, ratio):
+    """What rounding leaves of a certificate: with L1 and in "cd" a difference, else a square."""
+    return 1e-13 if ratio > 0 else 1e-15 if solver == "cd" else 2e-17
+
+
 def solve(model, data, C, ratio, start):
     """W, b and the certificate by the solver that `model` names; sets its `n_iter_`."""
     problem = data.problem(C, ratio, model.n_jobs)
@@ -519,7 +523,7 @@ def solve(model, data, C, ratio, start):
         model.n_iter_ = np.zeros(1, dtype=np.int32)
         return *data.outside(*data.inside(np.zeros(0), np.zeros(0))), np.inf
     W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
-    watch, first, tol = "gap", 0, max(model.tol**2 / 2, LEAST[int(ratio > 0)])
+    watch, first, tol = "gap", 0, max(model.tol**2 / 2, least(model.solver, ratio))
     smooth_solver = ratio == 0 and model.solver not in ("sag", "saga", "cd")
     if model.max_iter == 0 and not smooth_solver:
         states = iter([State(W, b, np.inf, np.inf)])
