@@ -44,11 +44,10 @@ from sklearn.utils import check_random_state
 from ..core.blas import dot
 from ..core.jit import kernel
 from ..core.parallel import run
-from ..core.prefetch import hint
+from ..core.prefetch import prefetch
 from ._sgd_losses import slope
 
 AHEAD = 6  # rows between asking for one and using it
-LINE = np.uint64(8)  # numbers that travel together
 CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
 BLOCK = 8192  # rows of which the loss is computed at a time
 LARGEST = 1e12  # of |g|: keeps a step finite
@@ -91,10 +90,9 @@ def descend(
         last, step = min(first + batch, m), eta[number]
         for t in range(first, last):
             if t + ahead < m:
-                for j in range(begin[t + ahead], end[t + ahead] + LINE, LINE):
-                    hint(data, j)
-                    if not dense:
-                        hint(indices, j)
+                prefetch(data[begin[t + ahead] : end[t + ahead]])
+                if not dense:
+                    prefetch(indices[begin[t + ahead] : end[t + ahead]])
             f = 0.0
             if dense:
                 for j in range(p):
@@ -163,8 +161,7 @@ def descend(
             else:
                 for j in range(begin[t], end[t]):
                     v[indices[j]] += d * data[j]
-                if averaged:
-                    for j in range(begin[t], end[t]):
+                    if averaged:
                         s[indices[j]] -= A * d * data[j]
             if watched and l2 > 0.0 and l1 == 0.0:
                 square += d * (2.0 * f + d * x_sq[t])  # ‖v + d x‖², as vᵀx = f is known
@@ -287,8 +284,8 @@ def epochs(
     t = np.full(problems, t)
     needs_norms = schedule.passive[0] > 0.0 or (watched and penalty.l2 > 0.0)
     x_sq = squared_norms(X) if needs_norms else NONE
-    a = 1.0 if loss.code == 2 else loss.parameter
-    uniform = bool((c == 1.0).all())
+    a = 1.0 if loss.code == 2 else float(loss.parameter)
+    ones = np.ones(c.shape[1]) if (c == 1.0).all() else None
     averaged, u = means.start > 0, np.zeros(problems)
     q = np.zeros((problems, p if penalty.l1 > 0.0 else 0))
     best, stale, slower = [math.inf] * problems, [0] * problems, [1.0] * problems
@@ -308,7 +305,7 @@ def epochs(
             rows[k] = rows[k].take(orders[k])
         i = rows[k] if held_out is None else rows[k][~held_out[rows[k]]]
         m, done = len(i), max(0.0, t[k] - means.start)
-        y_k, c_k = y[k].take(i), c[k][:m] if uniform else c[k].take(i)
+        y_k, c_k = y[k].take(i), c[k].take(i) if ones is None else ones[:m]
         begin, norms = starts.take(i), x_sq.take(i) if needs_norms else NONE
         end = ends.take(i) if len(indices) else begin + np.uint64(p)
         eta = schedule(t[k], -(-m // batch))
@@ -385,7 +382,7 @@ def squared_norms(X):
 def csr_parts(X):
     """data, indices, begin and end of each row; dense rows have every column: no indices."""
     if sp.issparse(X):
-        bounds = X.indptr.astype(np.uint64)
-        return X.data, X.indices.astype(np.uint32), bounds[:-1], bounds[1:]
+        bounds, indices = X.indptr.astype(np.uint64), X.indices.astype(np.int32, copy=False)
+        return X.data, indices.view(np.uint32), bounds[:-1], bounds[1:]
     bounds = np.arange(len(X) + 1, dtype=np.uint64) * np.uint64(X.shape[1])
     return X.ravel(), np.empty(0, np.uint32), bounds[:-1], bounds[1:]

@@ -160,7 +160,7 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
         limited = fitting and self.tol is not None
         means = self._means(w)
         ratio = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
-        alpha = 0.0 if self.penalty is None else self.alpha
+        alpha = 0.0 if self.penalty is None else float(self.alpha)
         tol = -np.inf if self.tol is None else self.tol
         t0 = first_step(loss, self.alpha) if self.learning_rate == "optimal" else 0.0
         solver = epochs(
@@ -171,7 +171,9 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
             b,
             means,
             loss=loss,
-            schedule=Schedule(self.learning_rate, self.eta0, self.power_t, self.alpha, t0),
+            schedule=Schedule(
+                self.learning_rate, float(self.eta0), float(self.power_t), float(self.alpha), t0
+            ),
             penalty=Penalty(l2=alpha * (1.0 - ratio), l1=alpha * ratio),
             rate=(SPARSE_OFFSET_RATE if sparse else 1.0) * self.fit_intercept,
             seeds=self._seeds(problems) if self.shuffle else [],
