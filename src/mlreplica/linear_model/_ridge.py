@@ -88,7 +88,7 @@ def by_normal_equations(X, y, alpha, intercept):
     most, G = sum(lengths_sq[:p]) + alpha, M[:p, :p]
     if not most + sum(lengths_sq[p:]) < 1e280:  # overflow, or an entry is NaN or infinite
         return None
-    G.flat[:: p + 1] += alpha
+    M.T.ravel()[: p * len(M) : len(M) + 1] += alpha  # a view: M is contiguous by columns
     w = lapack.dposv(G, M[:p, p:])[1]
     error, gap, share = EPS * most / alpha, 0.0, (p + math.sqrt(n)) * EPS
     for w_k, c_sq in zip(w.T.tolist(), lengths_sq[p:], strict=True):
@@ -228,10 +228,10 @@ class Frame(NamedTuple):
         return (w[1:], w[0]) if self.offset else (w, self.y_mean - self.x_mean @ w)
 
 
-def as_arrays(rows, overwrite=False):
+def as_arrays(rows):
     """A, c of (2) as arrays, and their Frame."""
     if rows.free or not rows.intercept:
-        A, c, x_mean, y_mean = centred(rows, overwrite)
+        A, c, x_mean, y_mean = centred(rows)
         return A, c, Frame(x_mean, y_mean, False)
     A, c = np.hstack([np.ones((len(rows.X), 1)), rows.X]), rows.y.astype(float)
     if rows.root is not None:
@@ -239,60 +239,62 @@ def as_arrays(rows, overwrite=False):
     return A, c, Frame(np.zeros(A.shape[1]), np.zeros(c.shape[1]), True)
 
 
-def by_dual(rows, alpha, solver="cholesky", overwrite=False):
-    """Solve by (3) for n < p, α > 0, corrected unless κ² ε is small; by QR if that loses digits."""
-    A, c, frame = as_arrays(rows, overwrite)
-    w, gap, solver = dual(rows, A, c, alpha, solver)
-    return Solution(*frame(w), gap, solver)
-
-
-def dual(rows, A, c, alpha, solver):
-    """w of (3), the bound (6) and the solver."""
-    n, q = c.shape
-    w, gap = np.empty((A.shape[1], q)), 0.0
+def by_dual(rows, alpha, solver="cholesky"):
+    """Solve by (3) for n < p and α > 0; by QR or SVD of A if asked for or if digits are lost."""
+    A, c, frame = as_arrays(rows)
+    if solver == "cholesky" and not rows.uneven and (found := dual(rows, A, c, alpha)):
+        return Solution(*frame(found[0]), found[1], "cholesky")
     size = np.linalg.norm(c, axis=0)
     if solver == "svd":
         w = shrunk(*np.linalg.svd(A, full_matrices=False), c, alpha)
         top = math.sqrt(float(np.einsum("ij,ij->", A, A)))
-        return w, svd_rounding(rows, np.array([top]), size, w, alpha), "svd"
-    if solver == "cholesky":
-        K = np.asfortranarray(A @ A.T)
-        if (
-            rows.intercept and rows.free
-        ):  # 1ᵀA = 0 and 1ᵀc = 0: fill this direction, and β will have none of it
-            root = np.ones(n) if rows.root is None else rows.root
-            one = root / np.linalg.norm(root)
-            K += np.outer(one, one * (K.trace() / n))
-        for a, targets in groups(alpha):
-            factor = cholesky(K + a * np.eye(n))
-            found = None if factor is None else dual_weights(A, c[:, targets], a, factor)
-            if found is None:
-                break
-            w[:, targets] = found
-            top = float(np.abs(K).sum(axis=0).max()) + a
-            gap += rounding(rows, a / top, size[targets], math.sqrt(top) * found)
-        else:
-            return w, gap, "cholesky"
+        gap = svd_rounding(rows, np.array([top]), size, w, alpha)
+        return Solution(*frame(w), gap, "svd")
     Q, L = np.linalg.qr(A.T)  # the rows of A lie in the span of Q: w = Q z
-    none = rows._replace(s=None, root=None, intercept=False, x0=np.zeros(n), y0=np.zeros(q))
-    found = by_qr(none._replace(X=np.ascontiguousarray(L.T), y=c), alpha)
-    return Q @ found.w, found.gap, "qr"
+    x0, y0 = np.zeros(len(A)), np.zeros(len(size))
+    square = rows._replace(s=None, root=None, intercept=False, x0=x0, y0=y0)
+    found = by_qr(square._replace(X=np.ascontiguousarray(L.T), y=c), alpha)
+    return Solution(*frame(Q @ found.w), found.gap, "qr")
 
 
-def dual_weights(A, c, alpha, factor):
-    """w = Aᵀβ with β of (3); None if three corrections do not settle it."""
-    beta = factor.solve(c)
+def dual(rows, A, c, alpha):
+    """w of (3) by Cholesky and the bound (6), corrected unless good; None if digits are lost."""
+    n, q = c.shape
+    K = A @ A.T
+    if rows.intercept and rows.free:  # 1ᵀA = 0 and 1ᵀc = 0: β has none of a filled direction
+        one = np.ones(n) if rows.root is None else rows.root
+        K += np.outer(one, one * (K.trace() / (n * (one @ one))))
+    beta, factors = np.empty((n, q)), []
+    for a, targets in groups(alpha):
+        H = K.copy()
+        H.flat[:: n + 1] += a
+        factor = cholesky(H)
+        if factor is None:
+            return None
+        beta[:, targets] = factor.solve(c[:, targets])
+        factors.append((targets, factor))
     w = A.T @ beta
-    if GOOD * factor.rcond >= EPS:
-        return w
+    top, size = float(np.abs(K).sum(axis=0).max()) + alpha, np.linalg.norm(c, axis=0)
+    # β is off by at most (K + α)⁻¹ · ε top β, and Aᵀ(K + α)⁻¹ is nowhere longer than 1 / 2√α
+    error = EPS * top / (2 * np.sqrt(alpha)) * np.linalg.norm(beta, axis=0)
+    exact = error <= 10 * GOOD * np.linalg.norm(w, axis=0)
+    for t, factor in factors:
+        if not (exact[t].all() or settled(A, c, alpha, beta, w, t, factor)):
+            return None
+    return w, rounding(rows, float((alpha / top).min()), size, np.sqrt(top) * w)
+
+
+def settled(A, c, alpha, beta, w, targets, factor):
+    """Correct β and w in place; False if three corrections do not settle them."""
     for _ in range(3):
-        step = factor.solve(c - A @ w - alpha * beta)
-        beta += step
+        r = c[:, targets] - A @ w[:, targets] - alpha[targets] * beta[:, targets]
+        step = factor.solve(r)
+        beta[:, targets] += step
         step = A.T @ step
-        w = w + step
-        if small(step, w):
-            return w
-    return None
+        w[:, targets] += step
+        if small(step, w[:, targets]):
+            return True
+    return False
 
 
 class State(NamedTuple):

@@ -33,8 +33,7 @@ class Ridge(
     fit_intercept : bool, default=True
         Fit b; otherwise b = 0.
     copy_X : bool, default=True
-        If False, a wide X (fewer rows than columns) may be centred in place. A tall X is neither
-        copied nor changed by the direct solvers in any case.
+        Kept for scikit-learn: X is never changed.
     max_iter : int, default=None
         The most steps of an iterative solver; None: 10 000 epochs of "gd" and "sgd", and at
         least 1000 steps of conjugate gradients.
@@ -145,8 +144,8 @@ class Ridge(
         self : Ridge
             The fitted estimator.
         """
-        alpha = self.alpha
-        if not (type(alpha) is float and 0 <= alpha < np.inf and parameters(self) == DEFAULTS):
+        number = isinstance(self.alpha, (float, int)) and 0 <= self.alpha < np.inf
+        if not (number and parameters(self) == DEFAULTS):
             self._validate_params()
         X, Y, one_target = training_set(self, X, y, SPARSE)
         self._publish(self._solve(X, Y, sample_weight), X.dtype)

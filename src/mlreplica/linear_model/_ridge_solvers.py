@@ -60,22 +60,21 @@ class RidgeSolvers:
     def _solve(self, X, Y, sample_weight):
         """The Solution."""
         n, p = X.shape
-        filled = not sp.issparse(X)
+        filled = isinstance(X, np.ndarray)
         self.n_iter_ = 1
         gram = self.solver in GRAM and not self.positive
         plain = gram and filled and sample_weight is None and not self.penalize_intercept
-        if plain and n >= p and X.size + Y.size <= SMALL and type(self.alpha) is float:
-            found = self.alpha > 0 and ridge.by_normal_equations(
-                X, Y, self.alpha, self.fit_intercept
-            )
+        small = n >= p and X.size + Y.size <= SMALL and isinstance(self.alpha, (float, int))
+        if plain and small and self.alpha > 0:
+            found = ridge.by_normal_equations(X, Y, self.alpha, self.fit_intercept)
             if found:
                 return found
         alpha = penalties(self.alpha, Y.shape[1])
         self._check_solver(filled)
         with np.errstate(over="ignore", invalid="ignore"):  # the solvers look at their sums instead
             rows = self._rows(X, Y, sample_weight)
-            small = gram and n >= p and (filled or p <= MOST)
-            if small and (found := ridge.by_cholesky(rows, alpha)):
+            short = gram and n >= p and (filled or p <= MOST)
+            if short and (found := ridge.by_cholesky(rows, alpha)):
                 return found
             self._finite(rows)
             rows = without_zeros(rows)
@@ -148,16 +147,14 @@ class RidgeSolvers:
             return ridge.by_qr(rows, alpha)
         zero = alpha == 0
         name = "cholesky" if self.solver == "auto" else self.solver
-        mine = not self.copy_X and rows.X.dtype == np.float64 and rows.X.flags.writeable
-        in_place = mine and len(np.unique(zero)) == 1
         parts = []
         if zero.any():  # least squares, of least norm
             rest = some(rows, zero)
-            w, b, *_ = by_svd(rest) if self.solver == "svd" else by_wide(rest, in_place)
+            w, b, *_ = by_svd(rest) if self.solver == "svd" else by_wide(rest)
             parts.append((zero, Solution(w, b, math.inf, name)))
         if not zero.all():
             rest = some(rows, ~zero), alpha[~zero]
-            found = ridge.by_svd(*rest) if n >= p else ridge.by_dual(*rest, name, in_place)
+            found = ridge.by_svd(*rest) if n >= p else ridge.by_dual(*rest, name)
             parts.append((~zero, found))
         return joined(parts, name)
 
@@ -259,10 +256,10 @@ class RidgeSolvers:
     def _publish(self, found, dtype):
         """coef_ (q, p), intercept_ (q,), n_iter_ (q,), solver_ and certificate_."""
         w, b, self.certificate_, self.solver_ = found
-        self.n_iter_ = np.full(len(b), self.n_iter_, dtype=np.int32)
-        if dtype == np.float32:
+        self.n_iter_ = np.array([self.n_iter_] * len(b), dtype=np.int32)
+        if dtype.itemsize == 4:
             w, b = w.astype(np.float32), b.astype(np.float32)
-        self.coef_ = np.ascontiguousarray(w.T)
+        self.coef_ = w.T.copy()
         self.intercept_ = b if self.fit_intercept else 0.0
 
 
