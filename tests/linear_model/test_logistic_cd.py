@@ -256,7 +256,7 @@ def test_a_good_start_is_kept():
 
 
 def test_tall_problems_start_on_a_sample(monkeypatch):
-    data = problem(9000, 60, C=0.1)
+    data = problem(12_000, 60, C=0.1)
     first = next(cd.coordinate_descent(data, *start(data)))
     found = solved(data)
     assert first.W.any()
@@ -267,8 +267,8 @@ def test_tall_problems_start_on_a_sample(monkeypatch):
 
 
 def test_a_sample_without_a_class_is_not_used():
-    data = problem(9000, 60, C=0.1)
-    y = -np.ones(9000)
+    data = problem(12_000, 60, C=0.1)
+    y = -np.ones(12_000)
     y[3] = y[11] = 1.0
     data = data._replace(y=y)
     assert not next(cd.coordinate_descent(data, *start(data))).W.any()
@@ -298,23 +298,18 @@ def value(A, h, R, d, w, l1, l2):
     return R @ f + (h * f) @ f / 2 + l1 * np.abs(v).sum() + l2 / 2 * v @ v
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), l1=st.floats(0.0, 5.0), l2=st.floats(0.0, 3.0))
 def test_both_ways_to_minimise_the_model_agree(seed, l1, l2):
     X, h, R, A, H, g = quadratic(seed)
     w = np.random.default_rng(seed).normal(size=8)
     each1, each2 = np.r_[0.0, np.full(7, l1)], np.r_[0.0, np.full(7, l2)]
     best = model.by_gram(H, g, w, each1, each2, 1e-24)
-    for sweeps, columns in (
-        (model.dense_sweeps, model.by_column(X)),
-        (model.sparse_sweeps, model.by_column(sp.csc_array(X))),
-    ):
-        moved, u = w[1:].copy(), R.copy()
-        c = sweeps(*columns, h, u, moved, l1, l2, True, 5000, 0.0)
-        for _ in range(3):  # sweeps drop what became zero: a new call sees it again
-            before = moved.copy()
-            c += sweeps(*columns, h, u + c * h, moved, l1, l2, True, 5000, 0.0)
-            u = R + h * (X @ (moved - w[1:]))
-        assert np.isfinite(before).all()
+    for columns in (model.by_column(X), model.by_column(sp.csc_array(X))):
+        moved, c = w[1:].copy(), 0.0
+        for _ in range(4):  # sweeps drop what became zero: a new call sees it again
+            u = R + h * (X @ (moved - w[1:]) + c)
+            c += model.sweeps(columns, h, u, moved, l1, l2, True, 300, 0.0)
         found = np.r_[w[0] + c, moved]
         assert value(A, h, R, found - w, w, l1, l2) == pytest.approx(
             value(A, h, R, best - w, w, l1, l2), rel=1e-6, abs=1e-6

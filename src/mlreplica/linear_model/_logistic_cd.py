@@ -52,7 +52,7 @@ from ._logistic_model import by_column, by_gram, by_sweeps
 
 GRAM = 1024  # weights up to which XᵀhX is formed
 FEW = 128  # columns up to which a working set is not worth its copy
-BLOCK = 1 << 16  # entries of X that a pass looks at together: they stay in the second-level cache
+BLOCK = 1 << 17  # entries of X that a pass looks at together: they stay in the second-level cache
 COSTLY = 1e7  # multiplications in XᵀhX above which it is made only when needed
 SAMPLE = 8  # a tall problem starts on every eighth row
 
@@ -222,7 +222,7 @@ def certificate(problem, known, now):
 def newton(problem, W, b, H=None):
     """Yield (State, H) for ever, one proximal Newton step over all columns apart.
 
-    A costly H is kept as long as every step makes the gap four times smaller.
+    A costly H is kept as long as every step makes the gap ten times smaller.
     """
     known, (n, p) = sums(problem), problem.X.shape
     gram = not sp.issparse(problem.X) and problem.K * (p + 1) <= GRAM
@@ -237,7 +237,7 @@ def newton(problem, W, b, H=None):
         gap = certificate(problem, known, now)
         yield State(W, b, now.objective, gap), H
         if gram:
-            if H is None or gap > 0.25 * last or n * p * p < COSTLY:
+            if H is None or gap > 0.1 * last or n * p * p < COSTLY:
                 H = curvature(problem, now.R, known.Y)
             g, w = (np.column_stack(pair) for pair in ((now.r, now.V), (b, W)))
             w = by_gram(H, g.ravel(), w.ravel(), l1, l2, 1e-16 * now.objective).reshape(w.shape)
@@ -261,9 +261,9 @@ def coordinate_descent(problem, W, b):
     if sp.issparse(X):
         problem = problem._replace(X=X.tocsc())
     H = None
-    if not W.any() and not sp.issparse(X) and n >= 8 * SAMPLE * min(p, FEW) and n * p > 1 << 19:
+    if not W.any() and not sp.issparse(X) and n >= 20 * SAMPLE * p and n * p > 1 << 19:
         W, b, H = on_sample(problem, W, b)
-    if sp.issparse(X) or p <= FEW or problem.l1 == 0.0:
+    if whole(problem):
         for state, _ in newton(problem, W, b, H):
             yield state
     known = sums(problem)
@@ -284,6 +284,11 @@ def coordinate_descent(problem, W, b):
         now = look(problem, W, b)
 
 
+def whole(problem):
+    """Whether all columns make one working set."""
+    return sp.issparse(problem.X) or problem.X.shape[1] <= FEW or problem.l1 == 0.0
+
+
 def working_set(problem, W, V):
     """The columns in use, and of the others that violate |v_j| ≤ l1 the worst, at most as many."""
     used, v = W.any(axis=0), np.abs(V).max(axis=0)
@@ -301,7 +306,7 @@ def on_sample(problem, W, b):
         return W, b, None
     X = np.ascontiguousarray(problem.X[::SAMPLE])
     part = problem._replace(X=X, y=y, s=s / s.sum())
-    if X.shape[1] > FEW and problem.l1 > 0.0:
+    if not whole(problem):
         for _, state in zip(range(20), coordinate_descent(part, W, b), strict=False):
             if state.gap <= 1e-4:
                 break

@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import kernel
 
-SWEEPS = 10  # the most sweeps over one model: it is only a model
+SWEEPS = 30  # the most sweeps over one model: it is only a model
 TURNS = 20  # of each class, as long as they pay
 PAYS = 0.01  # a sweep is worth while as long as its best step gains this share of the best of all
 
@@ -71,82 +71,110 @@ def to_face(H, G, w, l1, l2):
 
 
 @kernel
-def dense_sweeps(X, h, u, w, l1, l2, free, most, pays):
-    """(3) for every column X[j] (stored as a row), then for the nonzero ones while it pays.
+def dense_sweep(X, h, u, w, a, m, active, l1, l2, h_sum, c, new):
+    """(3) for the columns X[j] (stored as rows) in `active`; if `new`, a and m = Σ h x are made.
 
-    u becomes R + h d' up to c h, the best intercept's part; c is returned.
+    u becomes R + h d' but for c h, the intercept's part. Returns c, how many columns are nonzero
+    (they come first in `active` then) and the largest gain.
     """
-    a, m, active, n_active = np.zeros(len(w)), np.zeros(len(w)), np.arange(len(w)), len(w)
-    h_sum = h.sum() if free else np.inf
-    c, best = -u.sum() / h_sum, 0.0
-    for sweep in range(most):
-        largest, kept = 0.0, 0
-        for place in range(n_active):
-            j = active[place]
-            if sweep == 0:
-                for i in range(len(h)):
-                    m[j] += h[i] * X[j, i]
-                    a[j] += h[i] * X[j, i] * X[j, i]
-                a[j] -= m[j] * m[j] / h_sum
-            if a[j] > 0.0:
-                g = dot(X[j], u) + c * m[j]
-                step = shrink(a[j] * w[j] - g, l1) / (a[j] + l2) - w[j]
-                if step != 0.0:
-                    w[j] += step
-                    c -= step * m[j] / h_sum
-                    for i in range(len(u)):
-                        u[i] += step * h[i] * X[j, i]
-                    largest = max(largest, a[j] * step * step)
-                if w[j] != 0.0:
-                    active[kept] = j
-                    kept += 1
-        n_active, best = kept, max(best, largest)
-        if largest <= pays * best:
-            break
-    return c
+    largest, kept = 0.0, 0
+    for place in range(len(active)):
+        j = active[place]
+        if new:
+            m[j] = dot(X[j], h)
+            a[j] = -m[j] * m[j] / h_sum
+            for i in range(len(h)):
+                a[j] += h[i] * X[j, i] * X[j, i]
+        if a[j] > 0.0:
+            g = dot(X[j], u) + c * m[j]
+            step = shrink(a[j] * w[j] - g, l1) / (a[j] + l2) - w[j]
+            if step != 0.0:
+                w[j] += step
+                c -= step * m[j] / h_sum
+                for i in range(len(u)):
+                    u[i] += step * h[i] * X[j, i]
+                largest = max(largest, a[j] * step * step)
+            if w[j] != 0.0:
+                active[kept] = j
+                kept += 1
+    return c, kept, largest
 
 
 @kernel
-def sparse_sweeps(start, rows, data, h, u, w, l1, l2, free, most, pays):
+def sparse_sweep(start, rows, data, h, u, w, a, m, active, l1, l2, h_sum, c, new):
     """The same with the columns of a CSC matrix; unsigned indices are never negative: 1.8 times."""
-    a, m, active, n_active = np.zeros(len(w)), np.zeros(len(w)), np.arange(len(w)), len(w)
+    largest, kept = 0.0, 0
+    for place in range(len(active)):
+        j, g = active[place], 0.0
+        for k in range(start[j], start[j + 1]):
+            g += data[k] * u[rows[k]]
+        if new:
+            m_j, a_j = 0.0, 0.0
+            for k in range(start[j], start[j + 1]):
+                m_j += data[k] * h[rows[k]]
+                a_j += data[k] * h[rows[k]] * data[k]
+            m[j], a[j] = m_j, a_j - m_j * m_j / h_sum
+        if a[j] > 0.0:
+            step = shrink(a[j] * w[j] - g - c * m[j], l1) / (a[j] + l2) - w[j]
+            if step != 0.0:
+                w[j] += step
+                c -= step * m[j] / h_sum
+                for k in range(start[j], start[j + 1]):
+                    u[rows[k]] += step * h[rows[k]] * data[k]
+                largest = max(largest, a[j] * step * step)
+            if w[j] != 0.0:
+                active[kept] = j
+                kept += 1
+    return c, kept, largest
+
+
+def sweeps(columns, h, u, w, l1, l2, free, most=SWEEPS, pays=PAYS):
+    """Sweep all columns, then the nonzero ones while it pays; w changes in place, c is returned.
+
+    After every five sweeps the last five changes are combined, with weights that make the smallest
+    change (Anderson); u is linear in w, so the same weights give u. It is kept if (2) falls.
+    """
+    sweep = dense_sweep if len(columns) == 1 else sparse_sweep
+    a, m, active = np.empty(len(w)), np.empty(len(w)), np.arange(len(w))
     h_sum = h.sum() if free else np.inf
-    c, best = -u.sum() / h_sum, 0.0
-    for sweep in range(most):
-        largest, kept = 0.0, 0
-        for place in range(n_active):
-            j, g = active[place], 0.0
-            if sweep == 0:
-                for k in range(start[j], start[j + 1]):
-                    g += data[k] * u[rows[k]]
-                    m[j] += data[k] * h[rows[k]]
-                    a[j] += data[k] * h[rows[k]] * data[k]
-                a[j] -= m[j] * m[j] / h_sum
-            else:
-                for k in range(start[j], start[j + 1]):
-                    g += data[k] * u[rows[k]]
-            if a[j] > 0.0:
-                step = shrink(a[j] * w[j] - g - c * m[j], l1) / (a[j] + l2) - w[j]
-                if step != 0.0:
-                    w[j] += step
-                    c -= step * m[j] / h_sum
-                    for k in range(start[j], start[j + 1]):
-                        u[rows[k]] += step * h[rows[k]] * data[k]
-                    largest = max(largest, a[j] * step * step)
-                if w[j] != 0.0:
-                    active[kept] = j
-                    kept += 1
-        n_active, best = kept, max(best, largest)
+    c, best, R, past = -u.sum() / h_sum, 0.0, u.copy(), []
+    for count in range(most):
+        c, kept, largest = sweep(*columns, h, u, w, a, m, active, l1, l2, h_sum, c, count == 0)
+        active, best = active[:kept], max(best, largest)
         if largest <= pays * best:
             break
+        past.append((w.copy(), u.copy(), c))
+        if len(past) == 6:
+            c = combined(past, R, h, u, w, l1, l2)
+            past = []
     return c
+
+
+def combined(past, R, h, u, w, l1, l2):
+    """Anderson's combination of past sweeps, written to u and w if it is better; its c."""
+    W, U, c = (np.array(part) for part in zip(*past, strict=True))
+    steps = np.diff(W, axis=0)
+    G = steps @ steps.T
+    G.reshape(-1)[:: len(G) + 1] += 1e-10 * G.trace() + 1e-300
+    share = np.linalg.solve(G, np.ones(len(G)))
+    share /= share.sum()
+
+    def value(w, u, c):
+        e = u + c * h
+        loss = 0.5 * float(((e - R) * (e + R) / np.maximum(h, 1e-300)).sum())
+        return loss + l1 * np.abs(w).sum() + 0.5 * l2 * (w @ w)
+
+    w_new, u_new, c_new = share @ W[1:], share @ U[1:], float(share @ c[1:])
+    if value(w_new, u_new, c_new) < value(w, u, c[-1]):
+        w[:], u[:] = w_new, u_new
+        return c_new
+    return float(c[-1])
 
 
 def by_sweeps(problem, columns, R, Y, W, b):
     """W and b nearer the minimum of the model, by sweeps over one class after the other."""
     (K, n), s = R.shape, problem.s
     W, b, D, M = W.copy(), b.copy(), np.zeros((K, n)), np.zeros(n)
-    sweeps = dense_sweeps if len(columns) == 1 else sparse_sweeps
     first = 0.0
     for _ in range(1 if K == 1 else TURNS):
         gain = 0.0
@@ -155,7 +183,7 @@ def by_sweeps(problem, columns, R, Y, W, b):
             h, w, u = s * q * (1.0 - q), W[k].copy(), R[k].copy()
             if K > 1:
                 u += s * q * (D[k] - M)  # M = Σ_l q_l d_l': what moved classes take from this one
-            c = sweeps(*columns, h, u, w, problem.l1, problem.l2, problem.intercept, SWEEPS, PAYS)
+            c = sweeps(columns, h, u, w, problem.l1, problem.l2, problem.intercept)
             if K > 1:
                 change = problem.X @ (w - W[k]) + c
                 D[k] += change
