@@ -41,11 +41,14 @@ Björck, Numerical Methods for Least Squares Problems (1996), sections 2.7 and 7
 """
 
 import math
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
 from scipy.optimize import minimize
+
+from mlreplica.core.parallel import one_blas_thread
 
 from ._descent import gap
 from ._least_squares import (
@@ -241,6 +244,8 @@ def as_arrays(rows):
 
 def by_dual(rows, alpha, solver="cholesky"):
     """Solve by (3) for n < p and α > 0; by QR or SVD of A if asked for or if digits are lost."""
+    if solver == "cholesky" and rows.free and (found := uncopied(rows, alpha)):
+        return found
     A, c, frame = as_arrays(rows)
     if solver == "cholesky" and not rows.uneven and (found := dual(rows, A, c, alpha)):
         return Solution(*frame(found[0]), found[1], "cholesky")
@@ -255,6 +260,50 @@ def by_dual(rows, alpha, solver="cholesky"):
     square = rows._replace(s=None, root=None, intercept=False, x0=x0, y0=y0)
     found = by_qr(square._replace(X=np.ascontiguousarray(L.T), y=c), alpha)
     return Solution(*frame(Q @ found.w), found.gap, "qr")
+
+
+def uncopied(rows, alpha):
+    """The same without a copy of X: XXᵀ is centred afterwards; None where means are too large.
+
+    With t = X x̄ the entries of (X − 1x̄ᵀ)(X − 1x̄ᵀ)ᵀ are those of XXᵀ − t1ᵀ − 1tᵀ + x̄ᵀx̄.
+    """
+    X, n = rows.X, len(rows.X)
+    if rows.uneven or X.dtype != np.float64:
+        return None
+    root = np.ones(n) if rows.root is None else rows.root
+    share = root**2 / (root @ root)
+    y = rows.y - rows.y0
+    y_mean = share @ y if rows.intercept else np.zeros(y.shape[1])
+    c, K = root[:, None] * (y - y_mean), X @ X.T
+    if rows.root is not None:
+        K *= np.outer(root, root)
+    norm = float(np.abs(K).sum(axis=0).max())
+    if rows.intercept:
+        one = root / math.sqrt(root @ root)
+        t = K @ one
+        K -= np.outer(t - 0.5 * (one @ t) * one, one)
+        K -= np.outer(one, t - 0.5 * (one @ t) * one)
+        K += np.outer(one, one * (K.trace() / n))  # 1ᵀc = 0: β has none of a filled direction
+    beta = np.empty_like(c)
+    # NumPy's threads still spin after X Xᵀ; those of SciPy's own BLAS would wait for them
+    with one_blas_thread() if n <= 2000 else nullcontext():
+        for a, targets in groups(alpha):
+            H = K.copy()
+            H.flat[:: n + 1] += a
+            factor = cholesky(H)
+            if factor is None:
+                return None
+            beta[:, targets] = factor.solve(c[:, targets])
+    w, x_mean = X.T @ (root[:, None] * beta), np.zeros(X.shape[1])
+    if rows.intercept:
+        x_mean = share @ X
+        w -= np.outer(x_mean, root @ beta)
+    error = EPS * (norm + alpha) / (2 * np.sqrt(alpha)) * np.linalg.norm(beta, axis=0)
+    if not (error <= 10 * GOOD * np.linalg.norm(w, axis=0)).all():
+        return None
+    size = np.linalg.norm(c, axis=0)
+    gap = rounding(rows, float((alpha / (norm + alpha)).min()), size, math.sqrt(norm) * w)
+    return Solution(w, y_mean + rows.y0 - x_mean @ w, gap, "cholesky")
 
 
 def dual(rows, A, c, alpha):
