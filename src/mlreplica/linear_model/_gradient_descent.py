@@ -29,7 +29,7 @@ w_old)); Nesterov's method looks ahead first and takes its step (6) from
 
     u = w + (t − 1)/t₊ (w − w_old),      t₊ = (1 + √(1 + 4t²)) / 2,                             (10)
 
-starting with t = 1, and then P(v_k) − P* ≤ 2L‖v₀ − v*‖² / (k + 1)². As soon as it rolls uphill,
+starting with t = 0, and then P(v_k) − P* ≤ 2L‖v₀ − v*‖² / (k + 1)². As soon as it rolls uphill,
 (u − v)ᵀ(v − w) > 0 (in a metric, ∇F(u)ᵀ(v − w) > 0), a restart with t = 1 forgets the past
 (O'Donoghue & Candès 2015).
 """
@@ -78,7 +78,7 @@ def descend(objective, v, eta, *, search=None, momentum=None, restart=True):
 
     `search` is None (η stays), "1/H", "backtracking" or "exact"; `momentum` None, β or "nesterov".
     """
-    w_old, w, t = v, v, 1.0
+    w_old, w, t = v, v, 0.0
     a_old = a = objective.image(v)  # linear in v, so that looking ahead costs no product with X
     nesterov, metric = momentum == "nesterov", None
     if search == "1/H":
