@@ -26,71 +26,55 @@ class Problem:
         Weights.
     intercept : bool
         Whether to centre.
-    gram : ndarray of shape (p, p), True, False or "auto"
-        XᵀX of centred and weighted rows, whether to make it, or whether it will be used often.
+    gram : ndarray of shape (p, p), bool, "auto" or None, default=False
+        XᵀX of centred and weighted rows; whether to make it; "auto", to make it more readily
+        because a path needs it often; None, to do without, because only Xᵀy is wanted.
     name : str
         Whose X and y they are, for errors.
     """
 
     def __init__(self, X, Y, s, intercept, gram=False, name=None):
-        (n, p), q = X.shape, Y.shape[1]
+        (n, p), sparse = X.shape, sp.issparse(X)
         self.X, self.name, self.intercept = X, name, intercept
         self.root = None if s is None else np.sqrt(s * (n / s.sum()))
-        often = n >= 2 * p and isinstance(gram, str) and not sp.issparse(X)
-        most = MEDIUM if often else 0 if sp.issparse(X) else SMALL
-        self.whole = not isinstance(gram, bool | str) or p <= (LARGEST if gram is True else most)
-        share = None if s is None else s / s.sum()
-        Y = Y.astype(np.float64)
-        self.y_mean = np.zeros(q)
+        given, often = isinstance(gram, np.ndarray), isinstance(gram, str) and n >= 2 * p
+        most = 0 if sparse or gram is None else MEDIUM if often else SMALL
+        self.whole = given or p <= (LARGEST if gram is True else most)
+        Y, self.y_mean = Y.astype(np.float64), np.zeros(Y.shape[1])
         if intercept:
-            self.y_mean = Y[:1].mean(axis=0)  # an origin near the mean keeps digits
-            Y -= self.y_mean
-            more = Y.mean(axis=0) if share is None else share @ Y
-            Y -= more
-            self.y_mean = self.y_mean + more
-        self.y = np.ascontiguousarray(Y.T if self.root is None else (Y * self.root[:, None]).T)
+            for y0 in (Y[0].copy(), None):  # from an origin near the mean, which keeps digits
+                shift = np.average(Y, axis=0, weights=s) if y0 is None else y0
+                Y -= shift
+                self.y_mean += shift
+        self.y = np.ascontiguousarray(Y.T if self.root is None else Y.T * self.root)
         self.size = np.einsum("ki,ki->k", self.y, self.y) / n
-        if self.whole and isinstance(gram, bool | str) and not sp.issparse(X):
-            self._gram_by_blocks(X, s)
-        elif self.whole:
-            each = np.arange(p)
-            given = self.A.products(each, each) * n if isinstance(gram, bool) else gram
-            self.G, self.c = np.ascontiguousarray(given) / n, self.A.gradient(self.y)
-            self.x_mean = self.A.x_mean
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                self.c = self.A.gradient(self.y)
-            self.x_mean = self.A.x_mean
-            self._refuse_unless_finite(self.c, self.x_mean)
-
-    def _gram_by_blocks(self, X, s):
-        """G, c and x̄ in one pass over the rows; X is centred block by block."""
-        n, p = X.shape
-        root = self.root
-        weight = None if s is None else s * (n / s.sum())
-        x0, y0 = np.zeros(p), np.zeros(len(self.y))
-        if self.intercept:
-            x0, _ = origin(X, X[:, :0])
-        Y = (
-            self.y.T
-            if root is None
-            else np.divide(
-                self.y.T, root[:, None], out=np.zeros_like(self.y.T), where=root[:, None] > 0
-            )
-        )
+        if self.whole and not given and not sparse:
+            self._gram_by_blocks(Y, s)
+            return
         with np.errstate(over="ignore", invalid="ignore"):
-            M = Rows(X, Y, weight, root, self.intercept, x0, y0, None).gram()
-        i = int(self.intercept)
-        self._refuse_unless_finite(M.sum())
-        self.x_mean = x0
-        G, c = M[i : p + i, i : p + i], M[p + i :, i : p + i]
+            self.c, self.x_mean = self.A.gradient(self.y), self.A.x_mean
+        self._refuse_unless_finite(self.c, self.x_mean)
+        if self.whole:
+            each = np.arange(p)
+            self.G = np.ascontiguousarray(gram) / n if given else self.A.products(each, each)
+
+    def _gram_by_blocks(self, Y, s):
+        """G, c and x̄ in one pass over the rows; X is centred block by block."""
+        (n, p), i = self.X.shape, int(self.intercept)
+        x0 = origin(self.X, Y)[0] if i else np.zeros(p)
+        weight = None if s is None else s * (n / s.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = Rows(self.X, Y, weight, self.root, bool(i), x0, np.zeros(Y.shape[1]), None)
+            M = rows.gram() / n
+        self._refuse_unless_finite(M)
+        self.x_mean, G, c = x0, M[i : p + i, i : p + i], M[p + i :, i : p + i]
         if i:
-            d = M[0, 1 : p + 1] / n
-            self.x_mean = x0 + d
-            G, c = G - n * np.multiply.outer(d, d), c - np.multiply.outer(M[0, p + 1 :], d)
-        self.G, self.c = np.ascontiguousarray(G) / n, np.ascontiguousarray(c) / n
-        still = self.G.diagonal() <= 1e-28 * self.x_mean**2  # constant but for rounding
-        self.G[still], self.G[:, still], self.c[:, still] = 0.0, 0.0, 0.0
+            d = M[0, 1 : p + 1]
+            self.x_mean, G = x0 + d, G - np.multiply.outer(d, d)
+            c = c - np.multiply.outer(M[0, p + 1 :], d)
+        still = G.diagonal() <= 1e-28 * self.x_mean**2  # constant but for rounding
+        keep = np.where(still, 0.0, 1.0)
+        self.G, self.c = np.ascontiguousarray(G * keep * keep[:, None]), c * keep
 
     def _refuse_unless_finite(self, *sums):
         """NaN and infinity show in the sums over X; only then look for them."""
@@ -109,7 +93,7 @@ class Problem:
     def working_set(self, k):
         """A WorkingSet for target k."""
         if self.whole:
-            return WorkingSet.whole(self.y[k], self.G, self.c[k])
+            return WorkingSet(None, self.y[k], self.c[k], self.G)
         return WorkingSet(self.A, self.y[k], self.c[k])
 
 
@@ -129,7 +113,7 @@ def columns(X, root, intercept):
     share = np.full(n, 1.0 / n) if root is None else root * root / n
     with np.errstate(over="ignore", invalid="ignore"):
         mean = share @ X
-        spread = X[:: max(1, n // 256)].std(axis=0)
+        spread = X[:: max(1, n // 64)].std(axis=0)
         far = bool(((np.abs(mean) > FAR * spread) & (spread > 0.0)).any())
     if far:
         X = X - mean  # the only case in which X is copied

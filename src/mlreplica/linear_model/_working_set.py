@@ -17,8 +17,9 @@ and its minimiser is the solution of one linear system:
 
     (G_FF + β I) v = c_F − α σ                                                               (11)
 
-If v has the signs σ it is exact. If not, go from w towards v as long as P falls: P(v) with its
-wrong signs cut to zero, or else the first point of the line at which a weight becomes zero.
+If v has the signs σ it is exact. If not, its wrong signs are cut to zero, provided P falls; or else
+the way from w to v ends where the first weight becomes zero. The Cholesky factor of (11) is kept:
+a column that enters the face adds a row to it, one that leaves takes k rotations, O(k²) either way.
 
 On a path α₁ > α₂ > … the solution at one α starts the next, and (11), which holds for every α of
 the same face, starts it on the spot. What remains is to ask all columns whether they agree. The
@@ -34,27 +35,31 @@ predictors in lasso-type problems (2012); Johnson, Guestrin, Blitz: a principled
 scaling sparse optimization (2015); Massias, Gramfort, Salmon, Celer (2018).
 """
 
+import math
+
 import numpy as np
 from scipy.linalg import lapack
 
-from mlreplica.core.blas import add_scaled
+from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import one_blas_thread
 
 from ._lasso import State, duality_gap, largest, objective, positive_threshold, soft_threshold
 
 LARGEST = 4096  # columns of a working set: 128 MB of G
+DEPENDENT = 1e-10  # what is left of a column on a face, squared, if it adds nothing
+DOWN = 0.4  # from one α to the next on the way to a single small one
 SHARP = 1e-4  # a working set is solved to this part of the gap asked for
 
 
 @kernel
-def gram_sweeps(G, w, u, alpha, beta, positive, most):
-    """Sweep (10) over all columns until one changes no sign, `most` times at most; the count."""
+def gram_sweeps(G, w, u, alpha, beta, positive, only_zeros, most):
+    """Sweep (10) until no sign changes, `most` times at most; or over the zero weights only."""
     for t in range(most):
         flips = 0
         for j in range(len(w)):
             w_old, curvature = w[j], G[j, j]
-            if curvature > 0.0:
+            if curvature > 0.0 and not (only_zeros and w_old != 0.0):
                 z = u[j] + curvature * w_old
                 s = positive_threshold(z, alpha) if positive else soft_threshold(z, alpha)
                 w_new = s / (curvature + beta)
@@ -68,40 +73,138 @@ def gram_sweeps(G, w, u, alpha, beta, positive, most):
 
 
 @kernel
-def face(G, F, beta, H):
-    """H ← G_FF + βI"""
-    for a in range(len(F)):
-        row = G[F[a]]
-        for b in range(len(F)):
-            H[a, b] = row[F[b]]
-        H[a, a] += beta
+def enter(L, k, F, G, beta, j):
+    """Let j into the face: F[k] = j and row k of L, L Lᵀ = G_FF + βI; False if dependent."""
+    row, g, square = L[k], G[j], 0.0
+    for a in range(k):
+        row[a] = (g[F[a]] - dot(L[a, :a], row[:a])) / L[a, a]
+        square += row[a] * row[a]
+    rest = g[j] + beta - square
+    if not rest > DEPENDENT * (g[j] + beta):
+        return False
+    F[k], row[k] = j, math.sqrt(rest)
+    return True
+
+
+@kernel
+def leave(L, k, F, i):
+    """Take F[i] out of the face: delete row i of L, and rotate what then sticks out (Givens)."""
+    cos, sin = np.empty(k), np.empty(k)
+    for a in range(i, k - 1):
+        row, old = L[a], L[a + 1]
+        F[a] = F[a + 1]
+        row[:i] = old[:i]
+        left = old[i]
+        for b in range(i, a):
+            right = old[b + 1]
+            row[b], left = cos[b] * left + sin[b] * right, cos[b] * right - sin[b] * left
+        row[a] = math.sqrt(left * left + old[a + 1] ** 2)
+        cos[a], sin[a] = left / row[a], old[a + 1] / row[a]
+
+
+@kernel
+def match(L, k, F, inside, G, w, beta):
+    """Make the face that of the support of w, less dependent columns; its size."""
+    for i in range(k - 1, -1, -1):
+        if w[F[i]] == 0.0:
+            inside[F[i]] = False
+            leave(L, k, F, i)
+            k -= 1
+    for j in range(len(w)):
+        if w[j] != 0.0 and not inside[j] and enter(L, k, F, G, beta, j):
+            inside[j] = True
+            k += 1
+    return k
+
+
+@kernel
+def move(G, F, target, w, u, alpha, beta):
+    """w_F ← target, and u with it; by how much P grows."""
+    growth = 0.0
+    d = target - w[F]
+    for a in range(len(d)):
+        j = F[a]
+        growth += alpha * (abs(target[a]) - abs(w[j])) - 0.5 * d[a] * u[j]
+        growth += 0.5 * beta * (target[a] ** 2 - w[j] ** 2)
+        w[j] = target[a]
+    for a in range(len(d)):
+        if d[a] != 0.0:
+            add_scaled(u, -d[a], G[F[a]])
+    for a in range(len(d)):
+        growth -= 0.5 * d[a] * u[F[a]]
+    return growth
+
+
+@kernel
+def newton(G, L, F, w, u, alpha, beta):
+    """A step on the face from w towards v of (11): weights that became zero, −1 if P would grow."""
+    k, w_old = len(F), w[F]
+    d = u[F] - beta * w_old - alpha * np.sign(w_old)
+    for a in range(k):  # d ← (L Lᵀ)⁻¹ d = v − w
+        d[a] = (d[a] - dot(L[a, :a], d[:a])) / L[a, a]
+    for a in range(k - 1, -1, -1):
+        d[a] /= L[a, a]
+        add_scaled(d[:a], -d[a], L[a, :a])
+    v, t = w_old + d, 1.0
+    for a in range(k):
+        if v[a] * w_old[a] <= 0.0:
+            v[a], t = 0.0, min(t, -w_old[a] / d[a])  # cut; t: how far until one is zero
+    growth = move(G, F, v, w, u, alpha, beta)
+    if growth > 0.0 and t < 1.0:
+        for a in range(k):
+            at = w_old[a] + t * d[a]
+            v[a] = at if at * w_old[a] > 1e-15 * w_old[a] ** 2 else 0.0
+        growth += move(G, F, v, w, u, alpha, beta)
+    if not growth <= 1e-13 * abs(alpha * np.abs(w_old).sum()):  # the face is too ill-conditioned
+        for a in range(k):
+            w[F[a]] = w_old[a]
+        return -1
+    return np.count_nonzero(v == 0.0)
+
+
+@kernel
+def subtract(r, w, Z):
+    """r ← r − Zᵀw"""
+    for j in range(len(w)):
+        if w[j] != 0.0:
+            add_scaled(r, -w[j], Z[j])
+
+
+@kernel
+def violation(w, u, alpha, beta, positive):
+    """By how much a column misses (4), at most."""
+    most = 0.0
+    for j in range(len(w)):
+        g = u[j] - beta * w[j]
+        if w[j] != 0.0:
+            miss = abs(g - alpha * np.sign(w[j]))
+        else:
+            miss = (g if positive else abs(g)) - alpha
+        most = max(most, miss)
+    return most
 
 
 class WorkingSet:
-    """Columns W with their G and c of (9), and the weights w and u on them; it only grows."""
+    """Columns W with their G and c of (9), the weights w and u on them, and a face; it only grows.
 
-    def __init__(self, A, y, c):
+    A is None, and Z empty, if G is known for all columns and no question is left for X.
+    """
+
+    def __init__(self, A, y, c, G=None):
         self.A, self.y, self.c_all, self.full = A, y, c, False
         self.yy = float(y @ y) / len(y)
-        self.W = np.empty(0, dtype=np.int64)
-        self.place = np.full(len(c), -1)
-        self.G, self.w, self.u = np.empty((64, 64)), np.empty(0), np.empty(0)
-        self.Z = None if hasattr(A, "products") else np.empty((64, A.n))  # the columns themselves
+        self.W = np.empty(0, dtype=np.int64) if G is None else np.arange(len(c))
+        self.place = np.full(len(c), -1) if G is None else self.W
+        size = 64 if G is None else len(G)
+        self.G = np.empty((size, size)) if G is None else G
+        self.c, self.w, self.u = c[self.W], np.zeros(len(self.W)), c[self.W]
+        self.Z = np.empty((size if hasattr(A, "take") else 0, len(y)))  # the columns themselves
+        self.L, self.F = np.empty((size, size)), np.empty(size, dtype=np.int64)
+        self.forget(0.0)
 
-    @classmethod
-    def whole(cls, y, G, c):
-        """All columns, their G known: no question is left for X."""
-        self = cls.__new__(cls)
-        self.A, self.y, self.c_all, self.G, self.full = None, y, c, G, False
-        self.yy = float(y @ y) / len(y)
-        self.W = self.place = np.arange(len(c))
-        self.w, self.u = np.zeros(len(c)), c.copy()
-        return self
-
-    @property
-    def c(self):
-        """A_Wᵀy/n"""
-        return self.c_all[self.W]
+    def forget(self, beta):
+        """An empty face."""
+        self.k, self.beta, self.inside = 0, beta, np.zeros(len(self.G), dtype=np.bool_)
 
     def add(self, columns):
         """Let columns into W, with w = 0; those inside already are passed over."""
@@ -111,20 +214,24 @@ class WorkingSet:
         k, m = len(self.W), len(self.W) + len(new)
         if m > len(self.G):
             size = max(m, 2 * len(self.G))
-            self.G = grown(self.G, k, (size, size))
-            self.Z = None if self.Z is None else grown(self.Z, k, (size, self.A.n))
+            self.G, self.L = grown(self.G, k, (size, size)), grown(self.L, self.k, (size, size))
+            self.F, self.inside = np.resize(self.F, size), np.resize(self.inside, size)
+            self.inside[k:] = False
+            if len(self.Z):
+                self.Z = grown(self.Z, k, (size, self.A.n))
         self.W = np.concatenate([self.W, new])
         self.place[new] = np.arange(k, m)
-        if self.Z is None:
-            block = self.A.products(new, self.W)
-        else:
+        if len(self.Z):
             self.Z[k:m] = self.A.take(new)
             block = self.Z[k:m] @ self.Z[:m].T
             block /= self.A.n
+        else:
+            block = self.A.products(new, self.W)
         self.G[k:m, :m] = block
         self.G[:k, k:m] = block[:, :k].T
+        self.c = self.c_all[self.W]
         self.w = np.concatenate([self.w, np.zeros(len(new))])
-        self.u = np.concatenate([self.u, self.c_all[new] - block[:, :k] @ self.w[:k]])
+        self.u = np.concatenate([self.u, self.c[k:] - block[:, :k] @ self.w[:k]])
 
     def start(self, w):
         """Set w, given for all columns."""
@@ -146,61 +253,58 @@ class WorkingSet:
 
     def solve(self, alpha, beta, positive, enough, most):
         """Minimise P on W until the gap is at most `enough`; sweeps + Newton steps, ≤ `most`."""
-        steps, exact = 0, False
+        steps, rounds, exact, settled = 0, 0, False, self.w.any()
+        sharp = 1e-11 * alpha + 1e-15 * largest(self.c, False)
         with one_blas_thread():  # the systems are small
             while not exact and steps < most:
-                if self.w.any():
-                    exact = self.newton(alpha, beta, positive)
-                    steps += 1
+                cut = int(self.w.any())
+                steps += cut
+                while cut > 0:  # every cut shrinks the face
+                    self.match(beta)
+                    cut = newton(self.G, self.L, self.F[: self.k], self.w, self.u, alpha, beta)
+                if cut < 0:
+                    self.refresh()
+                    self.forget(beta)
+                    settled = False
+                exact = violation(self.w, self.u, alpha, beta, positive) <= sharp
                 if not exact and steps < most:
-                    few = min(10, most - steps)
-                    steps += gram_sweeps(self.G, self.w, self.u, alpha, beta, positive, few)
+                    # a Newton step has seen to the others; now and then, leave it to (10) alone
+                    rounds += 1
+                    only_zeros = settled and rounds % 4 != 0
+                    few = min(1 if only_zeros else 10, most - steps)
+                    steps += gram_sweeps(
+                        self.G, self.w, self.u, alpha, beta, positive, only_zeros, few
+                    )
                     exact = self.gap(alpha, beta, positive)[1] <= enough
+                    settled = True
         return steps
+
+    def match(self, beta):
+        """Make the face that of the support of w."""
+        support = np.flatnonzero(self.w)
+        if beta != self.beta:
+            self.forget(beta)
+        k = len(support)
+        if k - self.k > max(20, k // 8):  # cheaper at once than one after the other
+            H = self.G[np.ix_(support, support)]
+            H.flat[:: k + 1] += beta
+            R, failed = lapack.dpotrf(H.T, overwrite_a=1, clean=0)
+            if not failed and R.diagonal().min() ** 2 > DEPENDENT * self.G.diagonal().max():
+                self.forget(beta)
+                self.L[:k, :k], self.F[:k], self.k = R.T, support, k
+                self.inside[support] = True
+        self.k = match(self.L, self.k, self.F, self.inside, self.G, self.w, beta)
 
     def support(self):
         """How many weights are not zero."""
         return int(np.count_nonzero(self.w))
 
-    def newton(self, alpha, beta, positive):
-        """A step towards v of (11) that lowers P; True if w is now the minimiser on W."""
-        F = np.flatnonzero(self.w)
-        w_F = self.w[F]
-        sign = np.sign(w_F)
-        H = np.empty((len(F), len(F)))
-        face(self.G, F, beta, H)
-        rhs = self.c[F] - alpha * sign
-        _, v, failed = lapack.dposv(H.T, rhs, overwrite_a=1, overwrite_b=1)
-        if failed or not np.isfinite(v).all():
-            return False
-        agree = v * sign > 0.0
-        if agree.all():
-            self.w[F] = v
-            self.refresh()
-            g = self.u - beta * self.w
-            g[F] = 0.0
-            return largest(g, positive) <= alpha * (1.0 + 1e-9)
-        P, w_old, u_old = self.gap(alpha, beta, positive)[0], self.w.copy(), self.u
-        d = v - w_F
-        with np.errstate(divide="ignore", invalid="ignore"):
-            meets = np.where(
-                agree, 1.0, w_F / -d
-            )  # where a weight becomes zero, as part of the way
-        t = meets.min()
-        first = np.where(meets <= t, 0.0, w_F + t * d)
-        for w_F in (np.where(agree, v, 0.0), first):
-            self.w[F] = w_F
-            self.refresh()
-            if self.gap(alpha, beta, positive)[0] < P:
-                return False
-            self.w, self.u = w_old.copy(), u_old
-        return False
-
     def residual(self):
         """y − A w"""
-        F = np.flatnonzero(self.w)
-        if self.Z is not None:
-            return self.y - self.w[F] @ self.Z[F]
+        if len(self.Z):
+            r = self.y.copy()
+            subtract(r, self.w, self.Z)
+            return r
         return self.y - self.A.product(self.everywhere())
 
     def everywhere(self):
@@ -225,26 +329,27 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
     `coordinate_descent` has to go on. w changes in place.
     """
     A, y, n, dual, steps = work.A, work.y, len(work.y), -np.inf, 0
+    now = alpha if w.any() or alpha == 0.0 else np.inf  # from w = 0, come by larger ones
     work.start(w)
     while True:
         covered = len(work.W) == len(w)
         if covered:
-            P, gap = work.gap(alpha, beta, positive)
+            u, (P, gap) = work.u, work.gap(alpha, beta, positive)
         else:
             r = work.residual()
             u, rr = A.gradient(r), float(r @ r) / n
             P = objective(rr, work.w, alpha, beta)
             gap, _ = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
-        dual = max(dual, P - gap)
-        yield State(w, P, max(P - dual, 0.0), steps, len(work.W))
-        new = []
+        dual, new, last = max(dual, P - gap), work.W[:0], now == alpha
+        now = max(alpha, DOWN * min(now, largest(u - beta * w, positive)))
         if not covered:
-            new = violators(u - beta * w, work.W, alpha, positive, max(50, work.support()))
+            new = violators(u - beta * w, work.W, now, positive, max(50, work.support()))
             work.full = len(work.W) + len(new) > LARGEST
-            work.add(new[: LARGEST - len(work.W)])
-        if work.full or (steps and len(new) == 0):
+        yield State(w, P, max(P - dual, 0.0), steps, len(work.W))
+        if work.full or (last and steps and len(new) == 0):
             return
-        steps += work.solve(alpha, beta, positive, SHARP * enough, most - steps)
+        work.add(new)
+        steps += work.solve(now, beta, positive, SHARP * enough, most - steps)
         w[work.W] = work.w
 
 
