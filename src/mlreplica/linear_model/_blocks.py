@@ -125,15 +125,21 @@ class Design(NamedTuple):
     def scores(self, v):
         """f = Z v."""
         i = int(self.intercept)
-        parts = run(lambda rows: self.X[rows] @ v[i:], self.parts(), n_jobs=self.n_jobs)
-        f = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        if sp.issparse(self.X):  # a slice would be a copy
+            f = self.X @ v[i:]
+        else:
+            parts = run(lambda rows: self.X[rows] @ v[i:], self.parts(), n_jobs=self.n_jobs)
+            f = np.concatenate(parts) if len(parts) > 1 else parts[0]
         if i:
             f = f + (v[0] - np.sum(self.origin * v[1:]))
         return np.asarray(f, dtype=float)
 
     def back(self, g):
         """Zᵀg."""
-        total = sum(run(lambda rows: g[rows] @ self.X[rows], self.parts(), n_jobs=self.n_jobs))
+        if sp.issparse(self.X):
+            total = self.X.T @ g
+        else:
+            total = sum(run(lambda rows: g[rows] @ self.X[rows], self.parts(), n_jobs=self.n_jobs))
         if not self.intercept:
             return np.asarray(total, dtype=float)
         one = g.sum()
