@@ -555,9 +555,9 @@ def solve(model, data, C, ratio, start):
         )
     steps = model.n_iter_ - first
     model.n_iter_ = np.array([steps], dtype=np.int32)
-    gap = state.gap
+    gap = float(state.gap)
     if math.isinf(C) and gap > UNKNOWN * state.objective:
-        gap = certificate(problem, state.W, state.b)
+        gap = float(certificate(problem, state.W, state.b))
         if gap > UNKNOWN * state.objective and separable(problem, state.W, state.b):
             warnings.warn(
                 "A hyperplane separates the classes (all rows lie on the right side or on it), so "
