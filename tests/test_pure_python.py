@@ -39,6 +39,12 @@ for target in (label, label > 0):
     for solver in ("lbfgs", "newton-cg", "cd"):
         model = LogisticRegression(solver=solver).fit(X, target, sample_weight=w)
         found[f"LogisticRegression {solver} {len(model.classes_)}"] = model.coef_.ravel().tolist()
+for data in (X, sp.csr_array(X)):
+    for target in (label > 0, label):
+        for solver, ratio in (("cd", 1.0), ("saga", 0.5), ("newton-cg", 0.0)):
+            model = LogisticRegression(solver=solver, l1_ratio=ratio, random_state=0, max_iter=20)
+            name = f"LogisticRegression {solver} {ratio} {type(data).__name__} {target.dtype}"
+            found[name] = model.fit(data, target).coef_.ravel().tolist()
 for penalty in (None, "l1", "l2", "elasticnet"):
     for data in (X, sp.csr_array(X)):
         model = Perceptron(penalty=penalty, max_iter=5).fit(data, label, sample_weight=w)
