@@ -47,7 +47,7 @@ from mlreplica.core.parallel import one_blas_thread
 from ._lasso import State, duality_gap, largest, objective, positive_threshold, soft_threshold
 
 LARGEST = 4096  # columns of a working set: 128 MB of G
-DEPENDENT = 1e-10  # what is left of a column on a face, squared, if it adds nothing
+DEPENDENT = 1e-7  # what is left of a column on a face, squared, if it adds nothing
 DOWN = 0.4  # from one α to the next on the way to a single small one
 SHARP = 1e-4  # a working set is solved to this part of the gap asked for
 
@@ -149,13 +149,14 @@ def newton(G, L, F, w, u, alpha, beta):
     for a in range(k):
         if v[a] * w_old[a] <= 0.0:
             v[a], t = 0.0, min(t, -w_old[a] / d[a])  # cut; t: how far until one is zero
+    size = dot(np.abs(w_old), alpha + np.abs(u[F]) + beta * np.abs(w_old))
     growth = move(G, F, v, w, u, alpha, beta)
     if growth > 0.0 and t < 1.0:
         for a in range(k):
             at = w_old[a] + t * d[a]
             v[a] = at if at * w_old[a] > 1e-15 * w_old[a] ** 2 else 0.0
         growth += move(G, F, v, w, u, alpha, beta)
-    if not growth <= 1e-13 * abs(alpha * np.abs(w_old).sum()):  # the face is too ill-conditioned
+    if not growth <= 1e-13 * size:  # the face is too ill-conditioned
         for a in range(k):
             w[F[a]] = w_old[a]
         return -1
