@@ -21,11 +21,13 @@ from mlreplica.linear_model._sgd_losses import (
     FOR_CLASSES,
     FOR_NUMBERS,
     modified_huber,
+    parameter_of,
     slope,
     squared_epsilon_insensitive,
 )
 from mlreplica.losses import Loss, check_loss
 
+EVERY = {**FOR_CLASSES, **FOR_NUMBERS}
 FIXED = {"max_iter": 6, "tol": None, "random_state": 3}
 COSH = Loss(  # of the user's own
     value=lambda y, f: np.log(np.cosh(f - y)), gradient=lambda y, f: np.tanh(f - y), name="cosh"
@@ -80,14 +82,14 @@ def test_losses_of_its_own(loss):
     check_loss(loss)
 
 
-@given(st.sampled_from(sorted(FOR_CLASSES)), st.floats(-3, 3), st.sampled_from([-1.0, 1.0]))
+@given(st.sampled_from(sorted(EVERY)), st.floats(-3, 3), st.sampled_from([-1.0, 1.0]))
 def test_slope_of_a_row_is_the_gradient_of_the_loss(name, f, y):
-    loss = FOR_CLASSES[name]
+    loss = EVERY[name]
     loss = loss if isinstance(loss, Loss) else loss(0.25)
     if not loss.differentiable and abs(y * f - 1) < 1e-9:
         return  # the hinge moves at its kink
-    a = 1.0 if loss.name == "hinge" else loss.parameter
-    np.testing.assert_allclose(slope(loss.code, y, f, a), loss.gradient(y, f), rtol=1e-12)
+    found = slope(loss.code, y, f, float(parameter_of(loss)))
+    np.testing.assert_allclose(found, loss.gradient(y, f), rtol=1e-12)
 
 
 @settings(max_examples=30)
@@ -123,7 +125,7 @@ def test_naive_version_agrees(seed, name, ratio, batch, average, own):
 
 @given(st.integers(1, 40), st.integers(1, 2**31 - 2))
 def test_shuffled_is_a_permutation(n, seed):
-    assert sorted(shuffled(n, seed)) == list(range(n))
+    assert sorted(shuffled(np.arange(n), seed)) == list(range(n))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

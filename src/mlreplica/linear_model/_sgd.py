@@ -41,13 +41,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from ..core.blas import dot
 from ..core.jit import kernel
 from ..core.parallel import run
-from ..core.prefetch import prefetch
-from ._sgd_losses import slope
+from ..core.prefetch import hint
+from ._sgd_losses import parameter_of, slope
 
 AHEAD = 6  # rows between asking for one and using it
+NUMBERS, INDICES = np.uint64(8), np.uint64(16)  # of 8 and 4 bytes, in a line of the cache
 CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
 BLOCK = 8192  # rows of which the loss is computed at a time
 LARGEST = 1e12  # of |g|: keeps a step finite
@@ -74,32 +74,38 @@ def descend(
 ):  # fmt: skip
     """Steps (3) over the rows data[begin[t]:end[t]], t = 0 … m − 1, in batches; w changes in place.
 
-    Dense rows need no `indices`; begin and end are unsigned, so that no index can be negative and
-    no loop checks. g[t] = −cₜ·∂L/∂f is written, or read if code < 0: a loss of the user's own.
-    `scores`, if not empty, receives f as each row met it, and ‖w‖² and ‖w‖₁ are summed over the
-    steps. s, if not empty, is the sum of w over the steps with k > 0 (6), s_b that of b.
-    Returns b, u, s_b and the two sums. Costs 4 operations a number, no allocation.
+    Dense rows have no `indices`: None. Neither has q without l1 > 0, nor s without an average:
+    Numba leaves out what None would need, and so compiles only the steps that are asked for. begin
+    and end are unsigned, so that no index can be negative and no loop checks. g[t] = −cₜ·∂L/∂f is
+    written, or read if code < 0: a loss of the user's own. `scores`, if not empty, receives f as
+    each row met it, and ‖w‖² and ‖w‖₁ are summed over the steps. s is the sum of w over the steps
+    with k > 0 (6), s_b that of b. Returns b, u, s_b and the two sums. Costs 4 operations a number,
+    no allocation.
     """
     v, scale, inverse, A, f, m, p = w, 1.0, 1.0, 0.0, 0.0, len(begin), np.uint64(len(w))
-    zero = np.uint64(0)
-    dense, averaged, watched = len(indices) == 0, len(s) > 0, len(scores) > 0
-    square, absolute, sum_square, sum_absolute = dot(v, v), np.abs(v).sum(), 0.0, 0.0
+    watched = len(scores) > 0
+    square, absolute, sum_square, sum_absolute = 0.0, 0.0, 0.0, 0.0
+    for j in range(p):
+        square += v[j] * v[j]
+        absolute += abs(v[j])
     ahead = AHEAD if data.size > CACHE else m
     first, number = 0, 0
     while first < m:
         last, step = min(first + batch, m), eta[number]
         for t in range(first, last):
             if t + ahead < m:
-                prefetch(data[begin[t + ahead] : end[t + ahead]])
-                if not dense:
-                    prefetch(indices[begin[t + ahead] : end[t + ahead]])
+                for i in range(begin[t + ahead], end[t + ahead], NUMBERS):
+                    hint(data, i)
+                if indices is not None:
+                    for i in range(begin[t + ahead], end[t + ahead], INDICES):
+                        hint(indices, i)
             f = 0.0
-            if dense:
+            if indices is None:
                 for j in range(p):
                     f += data[begin[t] + j] * v[j]
             else:
-                for j in range(begin[t], end[t]):
-                    f += data[j] * v[indices[j]]
+                for i in range(begin[t], end[t]):
+                    f += data[i] * v[indices[i]]
             score = scale * f + b
             if watched:
                 scores[t] = score
@@ -115,7 +121,7 @@ def descend(
             scale *= max(0.0, 1.0 - step * l2)
             if scale < 1e-9:
                 for j in range(p):
-                    if averaged:
+                    if s is not None:
                         s[j] += A * v[j]
                     v[j] *= scale
                 square, absolute = square * scale * scale, absolute * scale
@@ -128,19 +134,34 @@ def descend(
                 continue
             b += rate * step * g[t]
             d = step * inverse * g[t]
-            if l1 > 0.0 and dense:
-                for j in range(p if averaged else zero):
-                    s[j] += A * v[j]
+            if q is None:
+                if indices is None:
+                    for j in range(p):
+                        v[j] += d * data[begin[t] + j]
+                    if s is not None:
+                        for j in range(p):
+                            s[j] -= A * d * data[begin[t] + j]
+                else:
+                    for i in range(begin[t], end[t]):
+                        v[indices[i]] += d * data[i]
+                        if s is not None:
+                            s[indices[i]] -= A * d * data[i]
+                if watched and l2 > 0.0:
+                    square += d * (2.0 * f + d * x_sq[t])  # ‖v + d x‖², as vᵀx = f is known
+            elif indices is None:
+                square, absolute = 0.0, 0.0
                 for j in range(p):
+                    if s is not None:
+                        s[j] += A * v[j]
                     r = v[j] + d * data[begin[t] + j]
                     v_new = pull(r, u, q[j], inverse)
                     v[j] = v_new
                     q[j] += scale * (v_new - r)
-                for j in range(p if averaged else zero):
-                    s[j] -= A * v[j]
-                if watched:
-                    square, absolute = dot(v, v), np.abs(v).sum()
-            elif l1 > 0.0:
+                    square += v_new * v_new
+                    absolute += abs(v_new)
+                    if s is not None:
+                        s[j] -= A * v_new
+            else:
                 for i in range(begin[t], end[t]):
                     j = indices[i]
                     v_old = v[j]
@@ -150,37 +171,24 @@ def descend(
                     q[j] += scale * (v_new - r)
                     square += v_new * v_new - v_old * v_old
                     absolute += abs(v_new) - abs(v_old)
-                    if averaged:
+                    if s is not None:
                         s[j] -= A * (v_new - v_old)
-            elif dense:
-                for j in range(p):
-                    v[j] += d * data[begin[t] + j]
-                if averaged:
-                    for j in range(p):
-                        s[j] -= A * d * data[begin[t] + j]
-            else:
-                for j in range(begin[t], end[t]):
-                    v[indices[j]] += d * data[j]
-                    if averaged:
-                        s[indices[j]] -= A * d * data[j]
-            if watched and l2 > 0.0 and l1 == 0.0:
-                square += d * (2.0 * f + d * x_sq[t])  # ‖v + d x‖², as vᵀx = f is known
         k += 1.0
         if k > 0.0:
             A += scale
             s_b += b
         first, number = last, number + 1
     for j in range(p):
-        if averaged:
+        if s is not None:
             s[j] += A * v[j]
         w[j] = scale * v[j]
     return b, u, s_b, sum_square, sum_absolute
 
 
 @kernel
-def shuffled(n, seed):
-    """Fisher and Yates's permutation of range(n), from the xorshift generator of scikit-learn."""
-    order = np.arange(n)
+def shuffled(order, seed):
+    """Fisher and Yates's permutation in place, from the xorshift generator of scikit-learn."""
+    n = len(order)
     for i in range(n - 1):
         seed ^= (seed << 13) & 0xFFFFFFFF
         seed ^= seed >> 17
@@ -280,14 +288,16 @@ def epochs(
     problems, p = w.shape
     data, indices, starts, ends = csr_parts(X)
     rows = [np.flatnonzero(c_k) if c_k.min() == 0.0 else np.arange(c.shape[1]) for c_k in c]
-    orders = seeds and [shuffled(len(i), seed) for i, seed in zip(rows, seeds, strict=True)]
+    orders = seeds and [
+        shuffled(np.arange(len(i)), seed) for i, seed in zip(rows, seeds, strict=True)
+    ]
     t = np.full(problems, t)
     needs_norms = schedule.passive[0] > 0.0 or (watched and penalty.l2 > 0.0)
     x_sq = squared_norms(X) if needs_norms else NONE
-    a = 1.0 if loss.code == 2 else float(loss.parameter)
+    a = float(parameter_of(loss))
     ones = np.ones(c.shape[1]) if (c == 1.0).all() else None
     averaged, u = means.start > 0, np.zeros(problems)
-    q = np.zeros((problems, p if penalty.l1 > 0.0 else 0))
+    q = np.zeros((problems, p)) if penalty.l1 > 0.0 else [None] * problems
     best, stale, slower = [math.inf] * problems, [0] * problems, [1.0] * problems
     moves, losses, values = [0] * problems, [0.0] * problems, [0.0] * problems
     passive = schedule.passive
@@ -307,13 +317,14 @@ def epochs(
         m, done = len(i), max(0.0, t[k] - means.start)
         y_k, c_k = y[k].take(i), c[k].take(i) if ones is None else ones[:m]
         begin, norms = starts.take(i), x_sq.take(i) if needs_norms else NONE
-        end = ends.take(i) if len(indices) else begin + np.uint64(p)
+        end = begin + np.uint64(p) if indices is None else ends.take(i)
         eta = schedule(t[k], -(-m // batch))
         if slower[k] < 1.0:
             eta *= slower[k]
         g, scores = np.empty(m), np.empty(m if watched else 0)
-        s, s_b = means.w[k], means.b[k] * done
-        s *= done
+        s, s_b = means.w[k] if averaged else None, means.b[k] * done
+        if averaged:
+            s *= done
         square, absolute = 0.0, 0.0
         own = loss.code < 0  # a loss of the user's own: Python computes g, batch after batch
         for first in range(0, m, batch) if own else (0,):
@@ -385,4 +396,4 @@ def csr_parts(X):
         bounds, indices = X.indptr.astype(np.uint64), X.indices.astype(np.int32, copy=False)
         return X.data, indices.view(np.uint32), bounds[:-1], bounds[1:]
     bounds = np.arange(len(X) + 1, dtype=np.uint64) * np.uint64(X.shape[1])
-    return X.ravel(), np.empty(0, np.uint32), bounds[:-1], bounds[1:]
+    return X.ravel(), None, bounds[:-1], bounds[1:]
