@@ -35,8 +35,10 @@ from mlreplica.core.losses import Loss
 from mlreplica.discovery import public
 
 # Cheap settings, where an estimator has them; and options that lead to no other kernel.
-CHEAP = {"max_iter": 5, "n_estimators": 3, "random_state": 0}
-INERT = {"verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "early_stopping"}
+CHEAP = {"max_iter": 5, "n_estimators": 3, "Cs": 2, "random_state": 0}
+INERT = {
+    "verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "early_stopping", "scoring"
+}  # fmt: skip
 CHOICES = {"average": "macro", "multi_class": "ovr"}  # of functions, beside their defaults
 POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 REFUSED = (ValueError, TypeError, NotImplementedError, ImportError)  # ImportError: an extra
@@ -154,8 +156,14 @@ def settings(estimator: type) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
 
 def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
-    """Fits of one estimator; with the default options, all that can be done afterwards."""
+    """Fits of one estimator; with the default options, all that can be done afterwards.
+
+    One that searches by cross-validation runs the kernels of the model it searches for, whose
+    options are tried there.
+    """
     (default, *single), double = settings(estimator)
+    if "cv" in inspect.signature(estimator).parameters:
+        single, double = [], [default | s for s in single]
     plain, *others = designs()
     for X in (plain, *others):
         for y in targets(estimator, X):
