@@ -277,13 +277,18 @@ def conjugate_gradients(times, r, guess):
 
 def gradient_descent(objective, point):
     """Yield the State for ever, V ← V − ∇P/L apart, L the largest eigenvalue of (10)."""
-    sums = objective.class_sums()
+    sums, p = objective.class_sums(), objective.p
     c = 0.25 if objective.K == 1 else 0.5
     L = np.linalg.eigvalsh(objective.gram(np.sqrt(c * objective.s)))[-1] + objective.l2
+    least = np.bincount(objective.y > 0 if objective.K == 1 else objective.y, objective.s).min()
     while True:
         bound = objective.dual_gap(point, sums)
-        far = 2 * bound if objective.l2 > 0.0 else float((point.g**2).sum()) / L
-        yield state(objective, point, bound, np.sqrt(max(far, 0.0)))
+        G, r = point.g[:, :p], point.g[:, p:].sum(axis=1, keepdims=True)  # r = 0 without b
+        if objective.l2 > 0.0:  # λ² with b at its best and no curvature of W but the penalty's
+            far = float(((G - r * sums[1]) ** 2).sum() / objective.l2 + 2.0 * (r * r).sum() / least)
+        else:
+            far = float((point.g**2).sum()) / L
+        yield state(objective, point, bound, np.sqrt(far))
         point = objective.at(point.V - point.g / L)
 
 
