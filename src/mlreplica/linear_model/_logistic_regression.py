@@ -62,7 +62,9 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
     tol : float, default=1e-4
         The solvers of smooth problems stop when Newton's decrement (the distance from the minimum
         in units of the curvature: the objective is too high by half its square) and the certificate
-        are at most `tol`; "cd" and "saga" when the certificate is at most `tol`²/2.
+        are at most `tol`; "cd" when the certificate is at most `tol`²/2; "sag" and "saga" then too,
+        or, as in scikit-learn, when no weight moved in an epoch by more than `tol` times the
+        largest: `certificate_` tells how near the minimum that was.
     fit_intercept : bool, default=True
         Fit b, which no penalty sees (but see "liblinear"); otherwise b = 0.
     intercept_scaling : float, default=1
@@ -433,7 +435,7 @@ def row_weights(X, y, classes, codes, sample_weight, class_weight):
 
 
 class Data:
-    """The rows as solvers take them: float64, without those of weight 0, centred if far from 0.
+    """The rows as solvers take them: float64, without those of weight 0, centred where it pays.
 
     A class without a row (of positive weight) is no part of the problem; its weights become zero
     and its score is low.
@@ -463,7 +465,8 @@ class Data:
         elif self.intercept and not sp.issparse(X):
             few = X[:: max(1, n // 1000)]
             mean, std = few.mean(axis=0), few.std(axis=0)
-            if (np.abs(mean) > FAR * std).any():
+            stochastic = model.solver in ("sag", "saga")  # their step is as long as rows are short
+            if stochastic or (np.abs(mean) > FAR * std).any():
                 self.x0 = mean
                 X = X - mean
         self.X = X
@@ -516,6 +519,16 @@ def least(solver, ratio):
     return 1e-13 if ratio > 0 else 1e-15 if solver == "cd" else 2e-17
 
 
+def once_more(states, rounding):
+    """The states up to the first whose gap is but rounding, and one more: it squares the error."""
+    for state in states:
+        if state.gap <= rounding:
+            yield state._replace(gap=math.nextafter(rounding, 1.0))
+            yield next(states)
+            return
+        yield state
+
+
 def solve(model, data, C, ratio, start):
     """W, b and the certificate by the solver that `model` names; sets its `n_iter_`."""
     problem = data.problem(C, ratio, model.n_jobs)
@@ -531,10 +544,13 @@ def solve(model, data, C, ratio, start):
         from ._saga import saga
 
         states = saga(problem, W, b, check_random_state(model.random_state))
+        watch, tol = "residual", model.tol
     elif not smooth_solver:
         from ._logistic_cd import coordinate_descent
 
         states = coordinate_descent(problem, W, b)
+        if model.tol**2 / 2 < tol:
+            states = once_more(states, tol)
     else:
         states = smooth(problem, W, b, "lbfgs" if model.solver == "liblinear" else model.solver)
         watch, first, tol = "residual", 1, model.tol  # the first state is the start

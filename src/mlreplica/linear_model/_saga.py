@@ -13,9 +13,11 @@ the last ρ_i of each row, ρ̄_i, and the gradient ḡ = Σ s_i ρ̄_i x_i that
 The mean over i of the bracket is still g, and its variance is that of n s_i (ρ_i − ρ̄_i) x_i: as w
 settles, ρ̄_i comes to equal ρ_i, and the noise goes to zero. With the constant step
 
-    η = 1 / 3L,     L = max_i n s_i κ (‖x_i‖² + 1),     κ = 1/4 (two classes) or 1/2           (12)
+    η = 1 / 3L,     L = max_i n s_i κ (‖x_i‖² + γ),     κ = 1/4 (two classes) or 1/2           (12)
 
-the distance to the minimum shrinks by a constant factor an epoch if P is strongly convex.
+or 1/2(L + n l2) if that is longer and l2 > 0, the distance to the minimum shrinks by a constant
+factor an epoch if P is strongly convex. b is the weight of a column √γ over √γ, so that its steps
+are γη; γ = max ‖x_i‖²/4 (0 without b) makes them long at little cost to η.
 
 On sparse rows only weights with x_ij ≠ 0 are touched. All others would have moved too, by m times
 (10) with the same ḡ_j; they catch up when next seen. As long as w_j keeps its sign σ, with
@@ -58,7 +60,7 @@ def errors(f, y, rho):
 
 
 @kernel
-def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, free, order):
+def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, gamma, order):
     """(10) for every row in `order`; memory (n, K) holds ρ̄, G and r the ḡ of w (K, p) and b."""
     n, p = X.shape
     f, rho, c = np.empty(len(w)), np.empty(len(w)), 1.0 / (1.0 + eta * l2)
@@ -69,7 +71,7 @@ def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, free, order):
         for k in range(len(w)):
             d = weight[i] * (rho[k] - memory[i, k])
             memory[i, k] = rho[k]
-            b[k] -= free * eta * (d + r[k])
+            b[k] -= gamma * eta * (d + r[k])
             r[k] += d / n
             for j in range(p):
                 w[k, j] = c * shrink(w[k, j] - eta * (d * X[i, j] + G[k, j]), eta * l1)
@@ -100,7 +102,7 @@ def moved(w, g, m, eta, l1, c, power, total):
 
 
 @kernel
-def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l2, free, order):
+def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l2, gamma, order):
     """The same on CSR rows, with lazy weights; here w and G are (p, K)."""
     n, (p, K) = len(y), w.shape
     f, rho, c = np.empty(K), np.empty(K), 1.0 / (1.0 + eta * l2)
@@ -121,7 +123,7 @@ def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l
         for k in range(K):
             d = weight[i] * (rho[k] - memory[i, k])
             memory[i, k] = rho[k]
-            b[k] -= free * eta * (d + r[k])
+            b[k] -= gamma * eta * (d + r[k])
             r[k] += d / n
             rho[k] = d
         for e in range(start[i], start[i + 1]):
@@ -140,18 +142,20 @@ def saga(problem, W, b, rng, step=None):
     X = problem.X.tocsr() if sparse else np.ascontiguousarray(problem.X)
     problem = problem._replace(X=X)
     y, weight, known = problem.y.astype(float), n * problem.s, sums(problem)
+    squares = np.ravel(X.power(2).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X))
+    gamma = problem.intercept * (float(squares.max()) / 4.0 or 1.0)
     if step is None:
-        squares = X.power(2).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X)
-        size = np.ravel(squares) + problem.intercept
-        step = 1.0 / (3.0 * (0.25 if K == 1 else 0.5) * max(float((weight * size).max()), 1e-300))
+        L = (0.25 if K == 1 else 0.5) * max(float((weight * (squares + gamma)).max()), 1e-300)
+        step = 1.0 / min(3.0 * L, 2.0 * (L + n * problem.l2) if problem.l2 > 0.0 else np.inf)
     now, b = look(problem, W, b), b.copy()
     memory = np.ascontiguousarray((now.R / problem.s).T)
-    rest = step, problem.l1, problem.l2, float(problem.intercept)
+    rest = step, problem.l1, problem.l2, gamma
     if sparse:
         triple = X.indptr.astype(np.uint64), X.indices.astype(np.uint32), X.data
     while True:
         # ḡ anew from the memory: rounding does not add up over epochs
         G, r, order = mean_gradient(X, memory, problem.s), problem.s @ memory, rng.permutation(n)
+        old = W, b.copy()
         if sparse:
             w, G = W.T.copy(), np.ascontiguousarray(G.T)
             sparse_epoch(*triple, y, weight, memory, w, b, G, r, *rest, order)
@@ -160,7 +164,10 @@ def saga(problem, W, b, rng, step=None):
             W = W.copy()
             dense_epoch(X, y, weight, memory, W, b, G, r, *rest, order)
         now = look(problem, W, b)
-        yield State(W, b.copy(), now.objective, certificate(problem, known, now))
+        gap = certificate(problem, known, now)
+        step_b, size = np.abs(b - old[1]).max(), max(np.abs(W).max(), np.abs(b).max(), 1e-300)
+        change = max(np.abs(W - old[0]).max(), step_b) / size
+        yield State(W, b.copy(), now.objective, gap, min(float(change), (2.0 * gap) ** 0.5))
 
 
 def mean_gradient(X, memory, s):
