@@ -52,7 +52,7 @@ from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import formula, kernel
 
 EVERY = 5  # sweeps between two gaps: a gap costs as much as a sweep
-ROUNDING = 1e-15  # a gap is known to this part of ‖y‖²/n: it may round to zero before it is
+ROUNDING = 1e-15  # what a sum of products may be wrong by, as a part of its terms
 
 
 class State(NamedTuple):
@@ -135,6 +135,11 @@ def duality_gap(rr, ry, u, w, alpha, beta, positive):
     return max(gap, 0.0), s
 
 
+def blur(yy, q, w):
+    """How far rounding may put a gap from the truth; yy = ‖y‖²/n, q_j = ‖x_j‖²/n."""
+    return ROUNDING * (np.sqrt(yy) + float(np.sqrt(q) @ np.abs(w))) ** 2
+
+
 def certain_zeros(u, w, q, s, gap, alpha, beta, positive):
     """Test (6) for every column."""
     g = u - beta * w
@@ -150,18 +155,20 @@ def coordinate_descent(A, y, alpha, beta, w, *, positive=False, rng=None):
     """
     n, q = len(y), A.squares()
     w[q == 0.0] = 0.0  # a constant column explains nothing
-    r, sweeps, active, dual = y - A.product(w), 0, np.flatnonzero(q > 0.0), -np.inf
-    blur = ROUNDING * float(y @ y) / n
+    sweeps, active, dual, yy = 0, np.flatnonzero(q > 0.0), -np.inf, float(y @ y) / n
     while True:
+        if sweeps % EVERY == 0:
+            r = y - A.product(w)  # free of the rounding of many steps
         rr = float(r @ r) / n
-        P = objective(rr, w, alpha, beta)
+        P, unsure = objective(rr, w, alpha, beta), blur(yy, q, w)
         if sweeps % EVERY == 0:
             u = A.gradient(r)
             gap, s = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
+            gap += unsure
             dual = max(dual, P - gap)
-        yield State(w, P, max(P - dual, 0.0), sweeps, len(active))
+        yield State(w, P, max(P - dual, unsure), sweeps, len(active))
         if sweeps % EVERY == 0:
-            zero = certain_zeros(u, w, q, s, gap + blur, alpha, beta, positive)
+            zero = certain_zeros(u, w, q, s, gap, alpha, beta, positive)
             active = active[~zero[active]]
             if w[zero].any():
                 w[zero] = 0.0

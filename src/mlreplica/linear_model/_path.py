@@ -68,7 +68,8 @@ def follow(problem, k, penalties, w, *, tol, max_iter, positive):
         return
     for alpha, beta in penalties:
         steps = work.solve(alpha, beta, positive, SHARP * enough, max_iter)
-        yield Point(work.w.copy(), work.gap(alpha, beta, positive)[1], steps)
+        work.refresh()
+        yield Point(work.w.copy(), work.gap(alpha, beta, positive)[1] + work.blur(), steps)
 
 
 def look_ahead(problem, k, work, penalties, enough, max_iter, positive):
@@ -109,7 +110,7 @@ def look_ahead(problem, k, work, penalties, enough, max_iter, positive):
 
 
 def candidates(known, work, alpha, positive):
-    """The columns that may be needed at α: u is piecewise linear in it, so go on as it went."""
+    """The columns that may be needed at α, by (13) of `_working_set`."""
     (before, u_old), (last, u) = known[0], known[-1]
     if before is not None and before > last:
         u = u + (u - u_old) * ((last - alpha) / (before - last))

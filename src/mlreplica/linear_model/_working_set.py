@@ -20,19 +20,27 @@ and its minimiser is the solution of one linear system:
 If v has the signs σ it is exact. If not, its wrong signs are cut to zero, provided P falls; or else
 the way from w to v ends where the first weight becomes zero. The Cholesky factor of (11) is kept:
 a column that enters the face adds a row to it, one that leaves takes k rotations, O(k²) either way.
+A column j that depends on those of the face has no place in it: with (G_FF + β I) h = G_Fj,
+
+    w_j ← w_j + t,      w_F ← w_F − t h                                                      (12)
+
+leaves A w as it is, and to one side ‖w‖₁ does not grow. Walk there until a weight is zero; one
+column less, until those in use are independent, and at most n. No step is taken unless P, computed
+anew after it, is not larger.
 
 On a path α₁ > α₂ > … the solution at one α starts the next, and (11), which holds for every α of
 the same face, starts it on the spot. What remains is to ask all columns whether they agree. The
 question costs a pass over X for one α or for several, so several α are solved ahead, and their
 residuals are multiplied with X at once; those that passed are kept, and the first that failed
-tells which columns were missing. In advance, W takes the columns that could become active by the
-strong rule: g_j moves hardly ever faster than α does, so from α to α' it is likely that
+tells which columns were missing. In advance, W takes the columns that could become active: u is
+piecewise linear in α, so from its values at the last two points, α₁ > α₂, go on to the next α,
 
-    |g_j(α)| < 2α' − α    implies    w_j(α') = 0.                                            (12)
+    u(α) ≈ u(α₂) + (u(α₂) − u(α₁)) (α₂ − α) / (α₁ − α₂),                                     (13)
 
-Friedman, Hastie, Tibshirani (2010) for (10); Tibshirani and others, Strong rules for discarding
-predictors in lasso-type problems (2012); Johnson, Guestrin, Blitz: a principled meta-algorithm for
-scaling sparse optimization (2015); Massias, Gramfort, Salmon, Celer (2018).
+and take those with |u_j(α)| > 0.9 α.
+
+Friedman, Hastie, Tibshirani (2010) for (10); Johnson, Guestrin, Blitz: a principled meta-algorithm
+for scaling sparse optimization (2015); Massias, Gramfort, Salmon, Celer (2018).
 """
 
 import math
@@ -44,10 +52,10 @@ from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import one_blas_thread
 
-from ._lasso import State, duality_gap, largest, objective, positive_threshold, soft_threshold
+from ._lasso import State, blur, duality_gap, largest, objective, positive_threshold, soft_threshold
 
 LARGEST = 4096  # columns of a working set: 128 MB of G
-DEPENDENT = 1e-7  # what is left of a column on a face, squared, if it adds nothing
+DEPENDENT = 1e-12  # what is left of a column on a face, squared, if it adds nothing
 DOWN = 0.4  # from one α to the next on the way to a single small one
 SHARP = 1e-4  # a working set is solved to this part of the gap asked for
 
@@ -103,42 +111,84 @@ def leave(L, k, F, i):
 
 
 @kernel
-def match(L, k, F, inside, G, w, beta):
-    """Make the face that of the support of w, less dependent columns; its size."""
+def match(L, k, F, inside, G, w, u, alpha, beta):
+    """Make the face that of the support of w, after (12) made it independent; its size."""
     for i in range(k - 1, -1, -1):
         if w[F[i]] == 0.0:
             inside[F[i]] = False
             leave(L, k, F, i)
             k -= 1
     for j in range(len(w)):
-        if w[j] != 0.0 and not inside[j] and enter(L, k, F, G, beta, j):
-            inside[j] = True
-            k += 1
+        while w[j] != 0.0 and not inside[j]:
+            if enter(L, k, F, G, beta, j):
+                inside[j] = True
+                k += 1
+                continue
+            i = slide(L, k, F, G, w, u, alpha, beta, j)
+            if i == k:  # the minimum along (12) came first
+                break
+            if i >= 0:
+                inside[F[i]] = False
+                leave(L, k, F, i)
+                k -= 1
     return k
 
 
 @kernel
+def slide(L, k, F, G, w, u, alpha, beta, j):
+    """Walk (12): −1 if w_j became zero, i if the weight of F[i] did, k if neither."""
+    h = L[k, :k].copy()  # `enter` left L⁻¹G_Fj there
+    for a in range(k - 1, -1, -1):
+        h[a] /= L[a, a]
+        add_scaled(h[:a], -h[a], L[a, :a])
+    slope = alpha * np.sign(w[j]) + beta * w[j] - u[j]
+    bend = G[j, j] + beta
+    for a in range(k):
+        i = F[a]
+        slope -= h[a] * (alpha * np.sign(w[i]) + beta * w[i] - u[i])
+        bend -= h[a] * G[j, i]
+    way = -1.0 if slope > 0.0 else 1.0  # of w_j
+    t, first = np.inf, k
+    if bend > 0.1 * DEPENDENT * (G[j, j] + beta):  # more than rounding
+        t = abs(slope) / bend
+    if way * w[j] < 0.0 and abs(w[j]) <= t:
+        t, first = abs(w[j]), -1
+    for a in range(k):
+        if way * h[a] * w[F[a]] > 0.0 and abs(w[F[a]] / h[a]) < t:
+            t, first = abs(w[F[a]] / h[a]), a
+    if t == np.inf:
+        return k
+    w[j] = 0.0 if first == -1 else w[j] + t * way
+    add_scaled(u, -t * way, G[j])
+    for a in range(k):
+        w[F[a]] = 0.0 if first == a else w[F[a]] - t * way * h[a]
+        add_scaled(u, t * way * h[a], G[F[a]])
+    return first
+
+
+@kernel
 def move(G, F, target, w, u, alpha, beta):
-    """w_F ← target, and u with it; by how much P grows."""
-    growth = 0.0
+    """w_F ← target, and u with it; by how much P grows at most, rounding included."""
+    growth, size = 0.0, 0.0
     d = target - w[F]
     for a in range(len(d)):
         j = F[a]
         growth += alpha * (abs(target[a]) - abs(w[j])) - 0.5 * d[a] * u[j]
         growth += 0.5 * beta * (target[a] ** 2 - w[j] ** 2)
+        size += abs(d[a]) * math.sqrt(G[j, j] + beta)
         w[j] = target[a]
     for a in range(len(d)):
         if d[a] != 0.0:
             add_scaled(u, -d[a], G[F[a]])
     for a in range(len(d)):
         growth -= 0.5 * d[a] * u[F[a]]
-    return growth
+    return growth + 1e-15 * size * size
 
 
 @kernel
 def newton(G, L, F, w, u, alpha, beta):
     """A step on the face from w towards v of (11): weights that became zero, −1 if P would grow."""
-    k, w_old = len(F), w[F]
+    k, w_old, u_old = len(F), w[F], u.copy()
     d = u[F] - beta * w_old - alpha * np.sign(w_old)
     for a in range(k):  # d ← (L Lᵀ)⁻¹ d = v − w
         d[a] = (d[a] - dot(L[a, :a], d[:a])) / L[a, a]
@@ -149,16 +199,16 @@ def newton(G, L, F, w, u, alpha, beta):
     for a in range(k):
         if v[a] * w_old[a] <= 0.0:
             v[a], t = 0.0, min(t, -w_old[a] / d[a])  # cut; t: how far until one is zero
-    size = dot(np.abs(w_old), alpha + np.abs(u[F]) + beta * np.abs(w_old))
+    least = 1e-13 * dot(np.abs(w_old), alpha + np.abs(u[F]) + beta * np.abs(w_old))
     growth = move(G, F, v, w, u, alpha, beta)
     if growth > 0.0 and t < 1.0:
+        w[F], u[:] = w_old, u_old  # the way back by `move` would leave its rounding in u
         for a in range(k):
             at = w_old[a] + t * d[a]
             v[a] = at if at * w_old[a] > 1e-15 * w_old[a] ** 2 else 0.0
-        growth += move(G, F, v, w, u, alpha, beta)
-    if not growth <= 1e-13 * size:  # the face is too ill-conditioned
-        for a in range(k):
-            w[F[a]] = w_old[a]
+        growth = move(G, F, v, w, u, alpha, beta)
+    if not growth <= least:  # the face is too ill-conditioned
+        w[F], u[:] = w_old, u_old
         return -1
     return np.count_nonzero(v == 0.0)
 
@@ -245,6 +295,10 @@ class WorkingSet:
         k, F = len(self.w), np.flatnonzero(self.w)
         self.u = self.c - self.w[F] @ self.G[F, :k]
 
+    def blur(self):
+        """How far rounding may put a gap from the truth."""
+        return blur(self.yy, self.G.diagonal()[: len(self.w)], self.w)
+
     def gap(self, alpha, beta, positive):
         """P and the gap (5) or (7) of the problem on W alone."""
         w, u = self.w, self.u
@@ -261,7 +315,7 @@ class WorkingSet:
                 cut = int(self.w.any())
                 steps += cut
                 while cut > 0:  # every cut shrinks the face
-                    self.match(beta)
+                    self.match(alpha, beta)
                     cut = newton(self.G, self.L, self.F[: self.k], self.w, self.u, alpha, beta)
                 if cut < 0:
                     self.refresh()
@@ -280,8 +334,8 @@ class WorkingSet:
                     settled = True
         return steps
 
-    def match(self, beta):
-        """Make the face that of the support of w."""
+    def match(self, alpha, beta):
+        """Make the face that of the support of w, which gives up dependent columns by (12)."""
         support = np.flatnonzero(self.w)
         if beta != self.beta:
             self.forget(beta)
@@ -294,7 +348,8 @@ class WorkingSet:
                 self.forget(beta)
                 self.L[:k, :k], self.F[:k], self.k = R.T, support, k
                 self.inside[support] = True
-        self.k = match(self.L, self.k, self.F, self.inside, self.G, self.w, beta)
+        L, F, inside = self.L, self.F, self.inside
+        self.k = match(L, self.k, F, inside, self.G, self.w, self.u, alpha, beta)
 
     def support(self):
         """How many weights are not zero."""
@@ -332,26 +387,28 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
     A, y, n, dual, steps = work.A, work.y, len(work.y), -np.inf, 0
     now = alpha if w.any() or alpha == 0.0 else np.inf  # from w = 0, come by larger ones
     work.start(w)
+    solved = False
     while True:
         covered = len(work.W) == len(w)
         if covered:
+            work.refresh()
             u, (P, gap) = work.u, work.gap(alpha, beta, positive)
         else:
             r = work.residual()
             u, rr = A.gradient(r), float(r @ r) / n
             P = objective(rr, work.w, alpha, beta)
             gap, _ = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
-        dual, new, last = max(dual, P - gap), work.W[:0], now == alpha
+        dual, new, last = max(dual, P - gap - work.blur()), work.W[:0], now == alpha
         now = max(alpha, DOWN * min(now, largest(u - beta * w, positive)))
         if not covered:
             new = violators(u - beta * w, work.W, now, positive, max(50, work.support()))
             work.full = len(work.W) + len(new) > LARGEST
-        yield State(w, P, max(P - dual, 0.0), steps, len(work.W))
-        if work.full or (last and steps and len(new) == 0):
+        yield State(w, P, max(P - dual, work.blur()), steps, len(work.W))
+        if work.full or (last and solved and len(new) == 0):
             return
         work.add(new)
         steps += work.solve(now, beta, positive, SHARP * enough, most - steps)
-        w[work.W] = work.w
+        w[work.W], solved = work.w, True
 
 
 def violators(g, W, alpha, positive, most):
