@@ -82,14 +82,14 @@ def descend(
     with k > 0 (6), s_b that of b. Returns b, u, s_b and the two sums. Costs 4 operations a number,
     no allocation.
     """
-    v, scale, inverse, A, f, m, p = w, 1.0, 1.0, 0.0, 0.0, len(begin), np.uint64(len(w))
+    v, scale, inverse, A, m, p = w, 1.0, 1.0, 0.0, len(begin), np.uint64(len(w))
     watched = len(scores) > 0
     square, absolute, sum_square, sum_absolute = 0.0, 0.0, 0.0, 0.0
     for j in range(p):
         square += v[j] * v[j]
         absolute += abs(v[j])
     ahead = AHEAD if data.size > CACHE else m
-    first, number = 0, 0
+    first, number, f, size = 0, 0, 0.0, 0.0
     while first < m:
         last, step = min(first + batch, m), eta[number]
         for t in range(first, last):
@@ -99,13 +99,15 @@ def descend(
                 if indices is not None:
                     for i in range(begin[t + ahead], end[t + ahead], INDICES):
                         hint(indices, i)
-            f = 0.0
+            f, size = 0.0, 0.0  # vᵀx and ‖x‖²
             if indices is None:
+                size = x_sq[t] if len(x_sq) > 0 else 0.0
                 for j in range(p):
                     f += data[begin[t] + j] * v[j]
             else:
                 for i in range(begin[t], end[t]):
                     f += data[i] * v[indices[i]]
+                    size += data[i] * data[i]
             score = scale * f + b
             if watched:
                 scores[t] = score
@@ -113,7 +115,7 @@ def descend(
                 g_t = min(max(slope(code, y[t], score, a), -LARGEST), LARGEST)
                 if cap > 0.0 and g_t != 0.0:  # (7)
                     loss = a - y[t] * score if code == 2 else abs(y[t] - score) - a
-                    g_t *= min(cap, loss / (step * x_sq[t] + half))
+                    g_t *= min(cap, loss / (step * size + half))
                 g[t] = -c[t] * g_t
         sum_square += scale * scale * square
         sum_absolute += scale * absolute
@@ -147,7 +149,7 @@ def descend(
                         if s is not None:
                             s[indices[i]] -= A * d * data[i]
                 if watched and l2 > 0.0:
-                    square += d * (2.0 * f + d * x_sq[t])  # ‖v + d x‖², as vᵀx = f is known
+                    square += d * (2.0 * f + d * size)  # ‖v + d x‖²
             elif indices is None:
                 square, absolute = 0.0, 0.0
                 for j in range(p):
@@ -292,8 +294,10 @@ def epochs(
         shuffled(np.arange(len(i)), seed) for i, seed in zip(rows, seeds, strict=True)
     ]
     t = np.full(problems, t)
+    # ‖xᵢ‖² of every row; with sparse rows the kernel waits for v anyway and computes it by the way
     needs_norms = schedule.passive[0] > 0.0 or (watched and penalty.l2 > 0.0)
-    x_sq = squared_norms(X) if needs_norms else NONE
+    needs_norms = needs_norms and indices is None
+    x_sq = np.einsum("ij,ij->i", X, X) if needs_norms else NONE
     a = float(parameter_of(loss))
     ones = np.ones(c.shape[1]) if (c == 1.0).all() else None
     averaged, u = means.start > 0, np.zeros(problems)
@@ -381,13 +385,6 @@ def total(loss, y, f, c):
     """Σ cᵢ L(yᵢ, fᵢ), by blocks that stay in the cache."""
     blocks = [slice(k, k + BLOCK) for k in range(0, len(y), BLOCK)]
     return sum(float(c[k] @ loss.value(y[k], f[k])) for k in blocks)
-
-
-def squared_norms(X):
-    """‖xᵢ‖² of every row."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
 
 
 def csr_parts(X):

@@ -90,7 +90,7 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
                 self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", accept_large_sparse=False,
                 reset=reset,
             )  # fmt: skip
-            if is_classifier(self):
+            if is_classifier(self) and y.dtype.kind not in "biu":
                 check_classification_targets(y)
         if sample_weight is None:
             return X, y, np.ones(len(y))
@@ -262,6 +262,15 @@ def is_plain(X, y, kinds):
         )
 
 
+def distinct(y):
+    """np.unique(y); whole numbers close together need no sorting."""
+    if y.dtype.kind in "iu":
+        low, high = int(y.min()), int(y.max())
+        if high - low <= len(y) and low >= -(2**62) and high < 2**62:
+            return (np.flatnonzero(np.bincount(y.astype(np.int64) - low)) + low).astype(y.dtype)
+    return np.unique(y)
+
+
 class StochasticClassifier(StochasticDescent):
     """y is one of several classes: a binary problem for two of them, one against all for more."""
 
@@ -277,7 +286,7 @@ class StochasticClassifier(StochasticDescent):
         """`fit`, its arguments in order."""
         self._refuse()
         X, y, c = self._check(X, y, sample_weight, reset=True)
-        self.classes_ = np.unique(y)
+        self.classes_ = distinct(y)
         w, b = self._begin(self._problems(), X.shape[1], coef_init, intercept_init)
         validation = self._check_validation(*validation)
         return self._learn(X, y, c, w, b, None, validation)
@@ -305,7 +314,7 @@ class StochasticClassifier(StochasticDescent):
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, "
                 f"was: {self.classes_!r}"
             )
-        if unseen := sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist())):
+        if unseen := sorted(set(distinct(y).tolist()) - set(self.classes_.tolist())):
             raise ValueError(f"y has labels {unseen} that are not in classes {self.classes_}.")
         start = self._begin if first else self._resume
         return self._learn(X, y, c, *start(self._problems(), X.shape[1]), 1, None)
