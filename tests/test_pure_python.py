@@ -58,6 +58,14 @@ for model, target in (
 ):
     model.fit(X, target, sample_weight=w)
     found[type(model).__name__] = [*model.coef_, model.intercept_]
+from mlreplica.linear_model import ElasticNet, lasso_path
+
+wide = np.column_stack([X, rng.normal(size=(60, 5)), X[:, :2] + X[:, 1:]])
+for data in (wide, sp.csc_array(wide)):
+    for solver in ("auto", "cd"):
+        model = ElasticNet(0.02, l1_ratio=0.9, solver=solver, tol=1e-12).fit(data, y, w)
+        found[f"ElasticNet {solver} {type(data).__name__}"] = [*model.coef_, model.intercept_]
+    found[f"lasso_path {type(data).__name__}"] = lasso_path(data, y, alphas=9)[1].ravel().tolist()
 for options in ({}, {"penalty": "l1"}, {"average": 20}, {"batch_size": 7}):
     for data in (X, sp.csr_array(X)):
         model = SGDClassifier("log_loss", random_state=0, max_iter=5, eta0=0.1, **options)
