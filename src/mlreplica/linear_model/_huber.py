@@ -288,7 +288,7 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
     fit_intercept : bool, default=True
         Fit b; otherwise b = 0.
     tol : float, default=1e-5
-        Stop when `certificate_` is at most `tol`² times the objective.
+        Stop when `certificate_` is at most tol² times the objective.
     n_jobs : int, default=None
         Threads; None means all.
 

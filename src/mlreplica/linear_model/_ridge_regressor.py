@@ -41,8 +41,7 @@ class Ridge(
         Conjugate gradients stop when the gradient is at most `tol` times that at w = 0 and the
         certificate at most `tol` times the objective at w = 0, "gd" and "sgd" by the second alone.
         The direct solvers are as exact as they can be and take no notice of it.
-    solver : {"auto", "cholesky", "qr", "svd", "gd", "sgd", "lsqr", "sparse_cg", "sag", "saga", \
-            "lbfgs"}, default="auto"
+    solver : str, default="auto"
         - "auto": as "cholesky"; for a sparse X of many columns as "sparse_cg".
         - "cholesky": normal equations, in the dual if there are fewer rows than columns, where an
           estimate of the condition number and, if needed, a correction step prove them accurate;
