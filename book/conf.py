@@ -121,7 +121,7 @@ def name_levels(app, pagename, templatename, context, doctree):
 
 
 def deal(app, env, names):
-    """Deal the pages to the two processes that read them; the API's, which are quick, come first."""
+    """Deal the pages to the two processes that read them; the quick ones of the API come first."""
     names[:] = names[::2] + names[1::2]
 
 

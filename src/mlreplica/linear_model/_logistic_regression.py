@@ -62,7 +62,7 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
     tol : float, default=1e-4
         The solvers of smooth problems stop when Newton's decrement (the distance from the minimum
         in units of the curvature: the objective is too high by half its square) and the certificate
-        are at most `tol`; "cd" when the certificate is at most `tol`²/2; "sag" and "saga" then too,
+        are at most `tol`; "cd" when the certificate is at most tol²/2; "sag" and "saga" then too,
         or, as in scikit-learn, when no weight moved in an epoch by more than `tol` times the
         largest: `certificate_` tells how near the minimum that was.
     fit_intercept : bool, default=True

@@ -302,7 +302,7 @@ class PoissonRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
     max_iter : int, default=100
         The most steps.
     tol : float, default=1e-4
-        Stop when `certificate_` is at most `tol`² times the mean of y. For a problem of unit
+        Stop when `certificate_` is at most tol² times the mean of y. For a problem of unit
         curvature that is a gradient of length `tol`.
     warm_start : bool, default=False
         Start from the answer of the last fit.
