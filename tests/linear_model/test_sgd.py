@@ -496,6 +496,12 @@ def test_objective_holds_the_true_norms(penalty, sparse):
     np.testing.assert_allclose(trace.states[0]["objective"], loss + price, rtol=1e-6)
 
 
+def test_says_that_the_objective_rose():
+    X, y = numbers()
+    with pytest.warns(ConvergenceWarning, match="rose from .* at w = 0 to .*: scale X or lower"):
+        SGDRegressor(random_state=0).fit(1e6 * X, y)
+
+
 def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
     from mlreplica.linear_model import _sgd
 

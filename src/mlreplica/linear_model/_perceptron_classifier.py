@@ -26,9 +26,11 @@ class Perceptron(LinearScores, ClassifierMixin, StochasticClassifier):
     """Linear classifier that learns from its mistakes: updates (3), one against all for classes.
 
     The same arguments give the same model as scikit-learn's Perceptron: even the order in which
-    a seed visits the points is the same. It differs in two ways. It stops as soon as an epoch
-    without penalty makes no mistake, since nothing can change any more; and a row of weight 0 is
-    absent, where scikit-learn lets it count in the loss and shrink the weights.
+    a seed visits the points is the same. It differs in four ways. It stops as soon as an epoch
+    without penalty makes no mistake, since nothing can change any more; a row of weight 0 is
+    absent, where scikit-learn lets it count in the loss and shrink the weights, and a negative
+    weight is refused; `tol` watches the true objective, so that with a penalty on sparse rows or an
+    L1 penalty it may stop at another epoch; float32 is computed in float64.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -16,12 +17,12 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..core.iterate import CallbackSupport, iterate
 from ..core.validation import FLOATS
-from ._sgd import Means, Penalty, Schedule, epochs, first_step, seeds, seeds_of_integer
+from ._sgd import Means, Penalty, Schedule, epochs, first_step, seeds, seeds_of_integer, total
 from ._sgd_losses import resolve
 
 SPARSE_OFFSET_RATE = 0.01  # sparse rows: b sees every point, each weight few, so b moves slower
 PASSIVE = {"pa1", "pa2"}
-ADVICE = (
+ADVICE = (  # and scikit-learn's words, for whoever filters by them
     "raise max_iter or tol, or scale X. Maximum number of iteration reached before convergence. "
     "Consider increasing max_iter to improve the fit"
 )
@@ -192,13 +193,20 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
             self,
             self._states(solver),
             max_iter=self.max_iter if fitting else max_iter,
-            advice="raise max_iter or tol, or scale X"
-            if fitting and self.tol is not None
-            else None,
+            advice=ADVICE if limited else None,
             publish=lambda e: self._shaped(e.w.copy(), e.b.copy()) | {"t_": self.t_},
             X=X,
             y=y,
         )
+        if limited and not is_classifier(self) and state.objective > 0.0:
+            zero = total(loss, y[0], np.zeros(len(y[0])), c[0]) / np.count_nonzero(c)
+            if state.objective > 2.0 * zero:
+                warnings.warn(
+                    f"The objective rose from {zero:.2g} at w = 0 to {state.objective:.2g} in the "
+                    "last epoch: scale X or lower eta0.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
         if self.verbose:
             logger.info("%s: %d epochs, loss %g", type(self).__name__, self.n_iter_, state.loss)
         self.t_ += self.n_iter_ * -(-X.shape[0] // self.batch_size)

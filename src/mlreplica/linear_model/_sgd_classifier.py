@@ -37,8 +37,10 @@ class SGDClassifier(LinearScores, ClassifierMixin, StochasticClassifier):
     which a seed visits the rows is the same. It differs on purpose where a row has weight 0, which
     is absent here; where an epoch without penalty moved nothing, which ends the fit; in `average`
     with an L1 penalty, which here is the mean of the iterates; and in what `tol` watches: objective
-    (1) with its weights and the true norm of w also on sparse rows, and with
-    ``early_stopping=True`` the accuracy of the w and b that would be returned.
+    (1) with its weights and the true norm of w (so that with sparse rows or an L1 penalty it may
+    stop at another epoch), and with ``early_stopping=True`` the accuracy of the w and b that would
+    be returned, where scikit-learn leaves out the scale of w. With `average`, `partial_fit` resumes
+    the intercept too; float32 is computed in float64; negative weights are refused.
 
     Parameters
     ----------
