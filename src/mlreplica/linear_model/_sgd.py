@@ -348,7 +348,7 @@ def epochs(
             done = max(1.0, t[k] - means.start)
             s /= done
             means.b[k] = s_b / done
-        if not math.isfinite(w[k].sum() + b[k]):
+        if not (np.isfinite(w[k]).all() and math.isfinite(b[k])):
             raise ValueError(
                 f"Floating-point under-/overflow occurred at epoch #{number}: w or b is not "
                 "finite. Scaling input data with StandardScaler or MinMaxScaler might help."
