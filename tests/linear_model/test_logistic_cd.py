@@ -331,3 +331,24 @@ def test_dependent_columns_are_left_to_the_sweeps():
     best = model.by_gram(H, g, w, each, np.zeros(15), 1e-20)
     alone = model.by_gram((A[:, :8].T * h) @ A[:, :8], g[:8], w[:8], each[:8], np.zeros(8), 1e-20)
     np.testing.assert_allclose(best[1:8] + best[8:], alone[1:], atol=1e-8)
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 0.02])
+def test_conjugate_gradients_lead_to_the_minimum_of_the_model(monkeypatch, free, sparse, l2):
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(80, 12))) * (rng.random((80, 12)) < 0.6)
+    columns = model.by_column(sp.csc_array(X) if sparse else X)
+    h, R = rng.uniform(0.1, 0.3, 80) / 80, rng.normal(size=80) / 80
+    found = []
+    for many in (1, 10**9):
+        monkeypatch.setattr(model, "MANY", many)
+        w, u, b = np.zeros(12), R.copy(), 0.0
+        for _ in range(20):  # a call forgets the columns that it finds zero
+            c = model.sweeps(columns, h, u, w, 0.03, l2, free, most=300, pays=1e-14)
+            u, b = u + c * h, b + c
+        np.testing.assert_allclose(u, R + h * (X @ w + b), atol=1e-12)
+        found.append(np.append(w, b))
+    assert 0 < np.count_nonzero(found[0][:-1]) < 12
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
