@@ -150,12 +150,12 @@ def test_weights_are_repetitions_and_zero_is_absence(data, seed, solver):
     st.integers(2, 15),
     st.integers(1, 40),
     st.sampled_from([0.0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3]),
-    st.sampled_from([0.1, 1e-3, 1e-6, 1e-9]),
+    st.sampled_from([0.1, 1e-2, 1e-3]),
     st.sampled_from([1.0, 1.0 - 1e-9, 0.9]),
     st.booleans(),
 )
 def test_dependent_columns_do_no_harm(seed, n, p, apart, part, l1_ratio, positive):
-    """Doubled and nearly doubled columns, sums of others, p > n, tiny α: few steps, true gap."""
+    """Doubled and nearly doubled columns, sums of others, p > n, small α: few steps, true gap."""
     rng = np.random.default_rng(seed)
     X, y = sample(seed, n, p, correlation=float(rng.choice([0.0, 3.0])))
     X = np.column_stack([X, X + apart * rng.normal(size=X.shape), X @ rng.normal(size=(p, 3))])

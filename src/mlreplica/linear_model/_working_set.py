@@ -101,7 +101,8 @@ def leave(L, k, F, i):
     for a in range(i, k - 1):
         row, old = L[a], L[a + 1]
         F[a] = F[a + 1]
-        row[:i] = old[:i]
+        for b in range(i):
+            row[b] = old[b]
         left = old[i]
         for b in range(i, a):
             right = old[b + 1]
@@ -186,12 +187,22 @@ def move(G, F, target, w, u, alpha, beta):
 
 
 @kernel
+def restore(F, w_old, u_old, w, u):
+    """w_F and u as they were."""
+    for a in range(len(F)):
+        w[F[a]] = w_old[a]
+    for j in range(len(u)):
+        u[j] = u_old[j]
+
+
+@kernel
 def newton(G, L, F, w, u, alpha, beta):
     """A step on the face from w towards v of (11): weights that became zero, −1 if P would grow."""
     k, w_old, u_old = len(F), w[F], u.copy()
-    d = u[F] - beta * w_old - alpha * np.sign(w_old)
-    for a in range(k):  # d ← (L Lᵀ)⁻¹ d = v − w
-        d[a] = (d[a] - dot(L[a, :a], d[:a])) / L[a, a]
+    d = np.empty(k)
+    for a in range(k):  # d ← (L Lᵀ)⁻¹ (u − βw − ασ) = v − w
+        slope = u[F[a]] - beta * w_old[a] - alpha * np.sign(w_old[a])
+        d[a] = (slope - dot(L[a, :a], d[:a])) / L[a, a]
     for a in range(k - 1, -1, -1):
         d[a] /= L[a, a]
         add_scaled(d[:a], -d[a], L[a, :a])
@@ -199,18 +210,23 @@ def newton(G, L, F, w, u, alpha, beta):
     for a in range(k):
         if v[a] * w_old[a] <= 0.0:
             v[a], t = 0.0, min(t, -w_old[a] / d[a])  # cut; t: how far until one is zero
-    least = 1e-13 * dot(np.abs(w_old), alpha + np.abs(u[F]) + beta * np.abs(w_old))
+    size = 0.0
+    for a in range(k):
+        size += abs(w_old[a]) * (alpha + abs(u[F[a]]) + beta * abs(w_old[a]))
     growth = move(G, F, v, w, u, alpha, beta)
     if growth > 0.0 and t < 1.0:
-        w[F], u[:] = w_old, u_old  # the way back by `move` would leave its rounding in u
+        restore(F, w_old, u_old, w, u)  # to `move` back would leave its rounding in u
         for a in range(k):
             at = w_old[a] + t * d[a]
             v[a] = at if at * w_old[a] > 1e-15 * w_old[a] ** 2 else 0.0
         growth = move(G, F, v, w, u, alpha, beta)
-    if not growth <= least:  # the face is too ill-conditioned
-        w[F], u[:] = w_old, u_old
+    if not growth <= 1e-13 * size:  # the face is too ill-conditioned
+        restore(F, w_old, u_old, w, u)
         return -1
-    return np.count_nonzero(v == 0.0)
+    zeros = 0
+    for a in range(k):
+        zeros += v[a] == 0.0
+    return zeros
 
 
 @kernel
