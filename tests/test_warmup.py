@@ -92,7 +92,11 @@ def run(*args):
 
 
 # They run inside of kernels that the user writes, or take a function that the user wrote.
-FOR_OTHERS = {"mlreplica.core.formulas.gradient_at", "mlreplica.core.kernel_loops.pairwise"}
+FOR_OTHERS = {
+    "mlreplica.core.formulas.gradient_at",
+    "mlreplica.core.kernel_loops.pairwise",
+    "mlreplica.core.prefetch.prefetch",
+}
 
 
 def called_by(kernel):

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils._param_validation import Options
+from sklearn.utils._param_validation import Interval, Options
 
 from mlreplica.core.jit import PURE_PYTHON, Formula, Kernel, import_numba
 from mlreplica.core.losses import Loss
@@ -137,6 +137,8 @@ def options(estimator: type) -> dict[str, list[Any]]:
         for constraint in constraints if isinstance(constraints, list) else []:
             if isinstance(constraint, Options):
                 values += sorted(constraint.options - constraint.deprecated, key=str)
+            elif isinstance(constraint, Interval) and (constraint.left, constraint.right) == (0, 1):
+                values += [v for v in (0.0, 1.0) if v in constraint]  # a share: all or nothing
             elif constraint == "boolean":
                 values += [False, True]
             elif constraint is None:
@@ -171,6 +173,10 @@ def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
             yield from (partial(fit, estimator(**kw), X, y) for kw in single)
     for y in targets(estimator, plain):
         yield from (partial(fit, estimator(**kw), plain, y) for kw in double)
+    chosen = [kw for kw in double if {"solver", "l1_ratio"} <= kw.keys()]
+    for X in large_designs() if chosen else ():  # a penalty that selects: many columns matter
+        for y in targets(estimator, X):
+            yield from (partial(estimator(**kw).fit, X, y) for kw in [default, *chosen])
 
 
 def matrix_calls(cls: type) -> Iterator[Callable[[], Any]]:
@@ -187,6 +193,14 @@ def designs() -> list[Any]:
     powers = np.linspace(0.9, 1.0, 30)[:, None] ** np.arange(1, 9)  # condition number 1e12
     types = [np.asfortranarray(X), frozen(X), X.astype(np.float32), sp.csr_array(X)]
     return [X, *types, wide, many, powers]
+
+
+@functools.cache
+def large_designs() -> list[Any]:
+    """X of so many columns that solvers go other ways: dense, and too large to be made dense."""
+    rng = np.random.default_rng(0)
+    words = sp.random_array((6000, 1000), density=0.002, format="csr", rng=rng)
+    return [rng.standard_normal((40, 1100)), words]
 
 
 def targets(estimator: type, X: Any) -> list[Any]:
