@@ -25,8 +25,8 @@ A column j that depends on those of the face has no place in it: with (G_FF + β
     w_j ← w_j + t,      w_F ← w_F − t h                                                      (12)
 
 leaves A w as it is, and to one side ‖w‖₁ does not grow. Walk there until a weight is zero; one
-column less, until those in use are independent, and at most n. No step is taken unless P, computed
-anew after it, is not larger.
+column less, until those in use are independent, and at most n. A step towards v is taken only if P,
+computed anew after it, is not larger.
 
 On a path α₁ > α₂ > … the solution at one α starts the next, and (11), which holds for every α of
 the same face, starts it on the spot. What remains is to ask all columns whether they agree. The
