@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -538,7 +539,6 @@ def test_the_old_parameter_penalty_still_works():
 
 def statistics(model, X, y):
     """What statsmodels says, in the order of our summary."""
-    sm = pytest.importorskip("statsmodels.api")
     A = sm.add_constant(X) if model.fit_intercept else X
     kind = sm.Logit if len(model.classes_) == 2 else sm.MNLogit
     found = kind(y, A).fit(disp=0, method="newton", tol=1e-14, maxiter=200)

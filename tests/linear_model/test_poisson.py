@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -220,7 +221,6 @@ def test_scikit_learn_agrees(alpha):
 
 
 def test_statsmodels_agrees():
-    sm = pytest.importorskip("statsmodels.api")
     X, y = counts(200, 4, 6)
     theirs = sm.GLM(y, sm.add_constant(X), family=sm.families.Poisson()).fit(tol=1e-12).params
     ours = PoissonRegressor(alpha=0.0, tol=1e-8).fit(X, y)
