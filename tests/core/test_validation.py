@@ -2,12 +2,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from mlreplica.core import validation
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import distinct, is_plain, new_rows
 
 
 class Width(BaseEstimator):
@@ -88,3 +90,28 @@ def test_names_are_checked_when_fit_saw_names():
         new_rows(model, frame[["b", "a"]])
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         new_rows(model, X)
+
+
+@given(st.sampled_from(["int8", "uint8", "int64", "uint64", "float64"]), st.data())
+def test_distinct_is_unique(dtype, data):
+    limits = (-5, 5) if dtype == "float64" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    y = np.array(data.draw(st.lists(st.integers(*limits), min_size=1)), dtype=dtype)
+    for labels in (y, y % 3, y % 3 * 2):
+        classes, codes = distinct(labels)
+        assert classes.dtype == y.dtype
+        np.testing.assert_array_equal(classes, np.unique(labels))
+        np.testing.assert_array_equal(classes[codes], labels)
+
+
+@pytest.mark.parametrize("n", [3, 200_000])  # in one piece, and in several on threads
+def test_plain_arrays_are_finite_floats_in_rows(n):
+    X, y = np.ones((n, 5)), np.arange(n)
+    assert is_plain(X, y, "iu")
+    assert not is_plain(X, y, "f")
+    assert not is_plain(X, y[1:], "iu")
+    assert not is_plain(X.astype(int), y, "iu")
+    assert not is_plain(np.asfortranarray(X), y, "iu")
+    assert is_plain(np.asfortranarray(X), y, "iu", contiguous=False)
+    assert not is_plain(X, np.where(y == 1, np.nan, y), "f")
+    X[-1, -1] = np.inf
+    assert not is_plain(X, y, "iu")

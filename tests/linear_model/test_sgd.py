@@ -17,7 +17,6 @@ from mlreplica import losses
 from mlreplica.callbacks import Trace
 from mlreplica.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from mlreplica.linear_model._sgd import shuffled
-from mlreplica.linear_model._sgd_base import distinct
 from mlreplica.linear_model._sgd_losses import (
     FOR_CLASSES,
     FOR_NUMBERS,
@@ -127,16 +126,6 @@ def test_naive_version_agrees(seed, name, ratio, batch, average, own):
 @given(st.integers(1, 40), st.integers(1, 2**31 - 2))
 def test_shuffled_is_a_permutation(n, seed):
     assert sorted(shuffled(np.arange(n), seed)) == list(range(n))
-
-
-@given(st.sampled_from(["int8", "uint8", "int64", "uint64"]), st.data())
-def test_distinct_is_unique(dtype, data):
-    limits = np.iinfo(dtype)
-    y = np.array(data.draw(st.lists(st.integers(limits.min, limits.max), min_size=1)), dtype=dtype)
-    for labels_ in (y, y % 3):
-        found = distinct(labels_)
-        assert found.dtype == y.dtype
-        np.testing.assert_array_equal(found, np.unique(labels_))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

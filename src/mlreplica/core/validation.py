@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .parallel import n_threads, run, split
+
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -29,3 +31,36 @@ def new_rows(estimator: Any, X: Any, *, accept_sparse: bool | str | list[str] = 
                 return X
     check_is_fitted(estimator)
     return validate_data(estimator, X, reset=False, accept_sparse=accept_sparse, dtype=FLOATS)
+
+
+def is_plain(X: Any, y: Any, kinds: str, *, contiguous: bool = True) -> bool:
+    """Whether X is a finite array of floats and y a finite number a row: nothing to validate.
+
+    `kinds` are the kinds of numbers that y may hold, as NumPy names them by letters.
+    """
+    if not (
+        type(X) is type(y) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in FLOATS
+        and (X.flags.c_contiguous or not contiguous)
+        and X.size > 0
+        and y.shape == X.shape[:1]
+        and y.dtype.kind in kinds
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = split(len(X), n_threads(), least=1 + (1 << 18) // X.shape[1])
+        sums = run(lambda rows: X[rows].sum(), parts) if len(parts) > 1 else [X.sum()]
+        return bool(np.isfinite(sum(sums)) and np.isfinite(y.sum()))
+
+
+def distinct(y: Any) -> tuple[Any, Any]:
+    """np.unique(y, return_inverse=True); whole numbers close together need no sorting."""
+    if y.dtype.kind in "iu":
+        low, high = int(y.min()), int(y.max())
+        if high - low <= len(y) and low >= -(2**62) and high < 2**62:
+            codes = y.astype(np.int64) - low
+            present = np.bincount(codes) > 0
+            classes = (np.flatnonzero(present) + low).astype(y.dtype)
+            return classes, codes if present.all() else (np.cumsum(present) - 1)[codes]
+    return np.unique(y, return_inverse=True)

@@ -21,7 +21,7 @@ from scipy.linalg import eigh, qr
 from sklearn.utils.validation import validate_data
 
 from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, is_plain
 
 from ._least_squares import EPS, SMALL, cholesky
 
@@ -183,19 +183,10 @@ def training_rows(estimator, X, y, accept_sparse):
 
     Plain arrays of floats need no more than two sums, which are finite unless an entry is not.
     """
-    if (
-        type(X) is type(y) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in FLOATS
-        and y.shape == X.shape[:1]
-        and y.dtype == np.float64
-        and X.size > 0
-    ):
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(X.sum()) and np.isfinite(y.sum()):
-                estimator.n_features_in_ = X.shape[1]
-                estimator.__dict__.pop("feature_names_in_", None)
-                return X, y
+    if is_plain(X, y, "f", contiguous=False):
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+        return X, y.astype(np.float64, copy=False)
     X, y = validate_data(estimator, X, y, accept_sparse=accept_sparse, dtype=FLOATS, y_numeric=True)
     return X, y.astype(np.float64, copy=False)
 

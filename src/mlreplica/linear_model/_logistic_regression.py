@@ -17,8 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.parallel import one_blas_thread
+from mlreplica.core.validation import FLOATS, distinct, is_plain
 
 from ._base import LinearScores
 from ._logistic import Problem, State
@@ -220,7 +220,7 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
 
     def _training_set(self, X, y, dtype):
         """X, y and the number of each row's class; sets `classes_`."""
-        if is_plain(X, y):
+        if is_plain(X, y, "iu") and X.dtype == np.float64:
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
         else:
@@ -375,34 +375,6 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = self.solver != "liblinear"
         return tags
-
-
-def is_plain(X, y):
-    """Whether X is a finite C array of float64 and y an integer a row: nothing left to validate."""
-    if not (
-        type(X) is type(y) is np.ndarray
-        and X.ndim == 2
-        and X.dtype == np.float64
-        and X.flags.c_contiguous
-        and X.size > 0
-        and y.shape == X.shape[:1]
-        and y.dtype.kind in "iu"
-    ):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        parts = split(len(X), n_threads(), least=1 + (1 << 18) // X.shape[1])
-        return bool(np.isfinite(sum(run(lambda rows: X[rows].sum(), parts))))
-
-
-def distinct(y):
-    """np.unique(y, return_inverse=True), without sorting if y counts from somewhere."""
-    if y.dtype.kind in "iu":
-        low, high = int(y.min()), int(y.max())
-        if high - low < len(y):
-            codes = y.astype(np.int64) - low
-            if (np.bincount(codes, minlength=high - low + 1) > 0).all():
-                return np.arange(low, high + 1).astype(y.dtype), codes
-    return np.unique(y, return_inverse=True)
 
 
 def check_solver(solver, penalty, C, dual):

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..core.iterate import CallbackSupport, iterate
-from ..core.validation import FLOATS
+from ..core.validation import FLOATS, distinct, is_plain
 from ._sgd import Means, Penalty, Schedule, epochs, first_step, seeds, seeds_of_integer, total
 from ._sgd_losses import resolve
 
@@ -254,31 +254,6 @@ class StochasticDescent(CallbackSupport, BaseEstimator):
         return held_out
 
 
-def is_plain(X, y, kinds):
-    """Whether X is a finite C array of floats and y a finite number a row: nothing to validate."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return (
-            type(X) is type(y) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in FLOATS
-            and X.flags.c_contiguous
-            and X.size > 0
-            and y.shape == X.shape[:1]
-            and y.dtype.kind in kinds
-            and bool(np.isfinite(y.sum()))
-            and bool(np.isfinite(X.sum()))
-        )
-
-
-def distinct(y):
-    """np.unique(y); whole numbers close together need no sorting."""
-    if y.dtype.kind in "iu":
-        low, high = int(y.min()), int(y.max())
-        if high - low <= len(y) and low >= -(2**62) and high < 2**62:
-            return (np.flatnonzero(np.bincount(y.astype(np.int64) - low)) + low).astype(y.dtype)
-    return np.unique(y)
-
-
 class StochasticClassifier(StochasticDescent):
     """y is one of several classes: a binary problem for two of them, one against all for more."""
 
@@ -294,7 +269,7 @@ class StochasticClassifier(StochasticDescent):
         """`fit`, its arguments in order."""
         self._refuse()
         X, y, c = self._check(X, y, sample_weight, reset=True)
-        self.classes_ = distinct(y)
+        self.classes_ = distinct(y)[0]
         w, b = self._begin(self._problems(), X.shape[1], coef_init, intercept_init)
         validation = self._check_validation(*validation)
         return self._learn(X, y, c, w, b, None, validation)
@@ -322,7 +297,7 @@ class StochasticClassifier(StochasticDescent):
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, "
                 f"was: {self.classes_!r}"
             )
-        if unseen := sorted(set(distinct(y).tolist()) - set(self.classes_.tolist())):
+        if unseen := sorted(set(distinct(y)[0].tolist()) - set(self.classes_.tolist())):
             raise ValueError(f"y has labels {unseen} that are not in classes {self.classes_}.")
         start = self._begin if first else self._resume
         return self._learn(X, y, c, *start(self._problems(), X.shape[1]), 1, None)
