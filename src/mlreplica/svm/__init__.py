@@ -1,0 +1,3 @@
+"""Support vector machines"""
+
+__all__: list[str] = []
