@@ -577,3 +577,15 @@ def test_nearly_dependent_columns_of_unequal_lengths_do_not_spoil_the_fit(degree
     parabola = LinearRegression().fit(powers[:, :2], y).predict(powers[:, :2])
     least = np.mean((y - parabola) ** 2)  # the shortest w of degree 8 had 1e9 times as much
     assert np.mean((y - model.predict(powers)) ** 2) <= 1.001 * least
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_more_targets_than_columns(intercept):
+    rng = np.random.default_rng(0)
+    X, Y, s = rng.normal(size=(60_000, 3)) + 5, rng.normal(size=(60_000, 9)), rng.random(60_000)
+    together = LinearRegression(fit_intercept=intercept).fit(X, Y, s)
+    alone = [LinearRegression(fit_intercept=intercept).fit(X, y, s) for y in Y.T]
+    assert_allclose(together.coef_, [model.coef_ for model in alone], rtol=1e-10, atol=1e-14)
+    assert_allclose(
+        together.intercept_, [model.intercept_ for model in alone], rtol=1e-10, atol=1e-14
+    )

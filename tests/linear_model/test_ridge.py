@@ -757,3 +757,10 @@ def test_bounds_of_direct_solvers_are_bounds_also_for_small_systems():
     A = X - X.mean(axis=0)
     away = found.w[:, 0] - true[1:]
     assert 0 < away @ (A.T @ A + np.eye(3)) @ away <= found.gap < 1e-20
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
+def test_a_score_of_probabilities_is_refused(scoring):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match="no probabilities"):
+        RidgeClassifierCV(scoring=scoring).fit(X, X[:, 0] > 0)

@@ -36,6 +36,7 @@ PURE_PYTHON = os.environ.get("MLREPLICA_PURE_PYTHON", "0") not in ("", "0")
 # Fuse, reorder, and ignore the sign of zero; never assume that NaN and infinity are absent.
 SAFE = frozenset({"contract", "reassoc", "arcp", "nsz"})
 
+OURS = __name__.partition(".")[0] + "."
 logger = logging.getLogger("mlreplica")
 
 
@@ -98,7 +99,7 @@ def import_numba() -> Any:
     from numba.core import event
 
     class Notice(event.Listener):
-        """Say once on the log that a long first compilation took place, and how to avoid it."""
+        """Say once on the log that a kernel of ours took long to compile, and how to avoid it."""
 
         def __init__(self) -> None:
             self.depth, self.since, self.said = 0, 0.0, False
@@ -110,14 +111,15 @@ def import_numba() -> Any:
 
         def on_end(self, event: Any) -> None:
             self.depth -= 1
-            if self.depth > 0 or self.said:
+            function = event.data["dispatcher"].py_func
+            if self.depth > 0 or self.said or not function.__module__.startswith(OURS):
                 return
             if (seconds := time.perf_counter() - self.since) > 1.0:
                 self.said = True
                 logger.warning(
                     "compiled %s in %.1f s; kept on disk for the next time "
                     "(`mlreplica warmup` compiles everything ahead)",
-                    event.data["dispatcher"].__name__,
+                    function.__name__,
                     seconds,
                 )
 

@@ -121,6 +121,19 @@ class Rows(NamedTuple):
         """M of (4): ZᵀZ summed over the blocks."""
         return sum(self.map(lambda blocks: sum(Z.T @ Z for _, Z in blocks)))
 
+    def normal(self):
+        """The two sides of (3)."""
+        k = self.width - self.y.shape[1]
+        if k >= self.y.shape[1]:  # M is symmetric, so that BLAS makes half of it only
+            M = self.gram()
+            return Normal(M[:k, :k], M[:k, k:], M.diagonal()[k:])
+
+        def work(blocks):
+            return sum(np.vstack([Z[:, :k].T @ Z, (Z * Z).sum(axis=0)]) for _, Z in blocks)
+
+        M = sum(self.map(work))
+        return Normal(M[:k, :k], M[:k, k:], M[k, k:])
+
     def gradient(self, v):
         """Aᵀ(c − A v) of (6), summed over the blocks."""
         k = len(v)
@@ -129,6 +142,25 @@ class Rows(NamedTuple):
             return sum(Z[:, :k].T @ (Z[:, k:] - Z[:, :k] @ v) for _, Z in blocks)
 
         return sum(self.map(work))
+
+
+class Normal(NamedTuple):
+    """The normal equations (3), and how long each target is."""
+
+    G: np.ndarray  # AᵀA (k, k)
+    b: np.ndarray  # Aᵀc (k, q)
+    c_sq: np.ndarray  # (q,): squared lengths of the columns of c
+
+    def finite(self):
+        """Whether no sum overflowed, and no entry was NaN."""
+        return bool(np.isfinite(self.G.sum() + self.b.sum() + self.c_sq.sum()))
+
+    def centred(self):
+        """The same about the means, and how far these are from x₀ and y₀: (3) without its offset."""
+        S, a = self.G[0, 0], self.G[0, 1:]
+        dx, dy = a / S, self.b[0] / S
+        about = self.G[1:, 1:] - np.outer(a, dx), self.b[1:] - np.outer(a, dy)
+        return Normal(*about, self.c_sq - S * dy**2), dx, dy
 
 
 class Solution(NamedTuple):
@@ -228,16 +260,14 @@ def by_cholesky(rows):
     """Solve by (4), corrected by (6) unless good; None if that cannot keep the digits."""
     if rows.uneven:
         return None
-    M = rows.gram()
-    k = len(M) - rows.y.shape[1]
-    factor = cholesky(M[:k, :k])
-    if factor is None or not np.isfinite(M[k:].sum()):
+    normal = rows.normal()
+    factor = cholesky(normal.G) if normal.finite() else None
+    if factor is None:
         return None
-    v = factor.solve(M[:k, k:])
-    c = np.sqrt(M.diagonal()[k:])
+    v, c = factor.solve(normal.b), np.sqrt(normal.c_sq)
     if not good(factor.rcond, c, v / factor.d[:, None]) and not corrected(rows, factor, v):
         return None
-    return published(rows, v, factor.R / factor.d, k - rows.intercept, "cholesky")
+    return published(rows, v, factor.R / factor.d, len(v) - rows.intercept, "cholesky")
 
 
 def corrected(rows, factor, v):

@@ -47,19 +47,16 @@ class Errors(NamedTuple):
 
 def tall(rows, alphas, keep, by_svd):
     """By (10), one block of rows after another."""
-    M, i, p = rows.gram(), int(rows.intercept), rows.X.shape[1]
-    C, x_mean, y_mean = M, rows.x0, rows.y0
-    if i:
-        x_mean, y_mean = x_mean + M[0, 1 : p + 1] / M[0, 0], y_mean + M[0, p + 1 :] / M[0, 0]
-        C = M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:] / M[0, 0])
-    values, V = np.linalg.eigh(C[:p, :p])
+    normal, p = rows.normal(), rows.X.shape[1]
+    centred, dx, dy = normal.centred() if rows.intercept else (normal, 0.0, 0.0)
+    values, V = np.linalg.eigh(centred.G)
     if (by_svd or alphas.min() < SAFE * values[-1]) and not sp.issparse(rows.X):
         _, sigma, Vt = np.linalg.svd(Triangle.of(rows).Rc)
         values, V = np.zeros(p), Vt.T
         values[: len(sigma)] = sigma**2
     D = 1.0 / (np.maximum(values, 0.0)[:, None] + alphas)  # (p, m)
     n, q, m = rows.X.shape[0], rows.y.shape[1], len(alphas)
-    W = (D[:, None] * (V.T @ C[:p, p:])[:, :, None]).reshape(p, q * m)
+    W = (D[:, None] * (V.T @ centred.b)[:, :, None]).reshape(p, q * m)
     S = float(n if rows.s is None else rows.s.sum())
     each = np.empty((n, q, m)) if keep else None
 
@@ -70,7 +67,7 @@ def tall(rows, alphas, keep, by_svd):
             e = Z[:, p:, None] - (B @ W).reshape(len(B), q, m)
             B *= B
             left = 1.0 - B @ D  # 1 − h
-            if i:
+            if rows.intercept:
                 left -= (1.0 if rows.s is None else rows.s[b, None]) / S
             e /= left[:, None]
             total += np.einsum("iqm,iqm->qm", e, e)
@@ -78,8 +75,8 @@ def tall(rows, alphas, keep, by_svd):
                 each[b] = e
         return total
 
-    about = rows._replace(intercept=False, x0=x_mean, y0=y_mean)
-    return Errors(sum(about.map(work)), each, lambda alpha, _: by_cholesky(rows, alpha, M))
+    about = rows._replace(intercept=False, x0=rows.x0 + dx, y0=rows.y0 + dy)
+    return Errors(sum(about.map(work)), each, lambda alpha, _: by_cholesky(rows, alpha, normal))
 
 
 def wide(rows, alphas, keep, by_svd):

@@ -131,21 +131,20 @@ def unpacked(rows, v, gap, solver):
     return Solution(w, rows.y0 + (v[0] - rows.x0 @ w), gap, solver)
 
 
-def by_cholesky(rows, alpha, M=None):
+def by_cholesky(rows, alpha, normal=None):
     """Solve (2), corrected by the gradient of the rows unless good; None if digits are lost."""
     if rows.uneven:
         return None
-    M = rows.gram() if M is None else M
-    k = len(M) - rows.y.shape[1]
-    v, gap = np.empty((k, len(alpha))), 0.0
-    if not np.isfinite(M[k:].sum()):
+    normal = normal or rows.normal()
+    v, gap = np.empty_like(normal.b), 0.0
+    if not normal.finite():
         return None
     for a, targets in groups(alpha):
         price = penalty(rows, a)
-        factor = cholesky(M[:k, :k] + np.diag(price))
+        factor = cholesky(normal.G + np.diag(price))
         if factor is None:
             return None
-        c, found = np.sqrt(M.diagonal()[k + targets]), factor.solve(M[:k, k + targets])
+        c, found = np.sqrt(normal.c_sq[targets]), factor.solve(normal.b[:, targets])
         scaled = found / factor.d[:, None]
         if not good(factor.rcond, c, scaled) and c.any():
             some = rows._replace(y=rows.y[:, targets], y0=rows.y0[targets])

@@ -144,12 +144,18 @@ class PenaltySearch:
             pairs = [(Y, predictions)]
             if one or self.alpha_per_target:
                 pairs = [(Y[:, k], predictions[:, k]) for k in range(Y.shape[1])]
-        return np.array(
-            [
-                [scorer(judged, found[..., k], truth, **score_params) for k in range(m)]
-                for truth, found in pairs
-            ]
-        )
+        try:
+            return np.array(
+                [
+                    [scorer(judged, found[..., k], truth, **score_params) for k in range(m)]
+                    for truth, found in pairs
+                ]
+            )
+        except AttributeError as error:
+            raise ValueError(
+                f"scoring={self.scoring!r} asks for more than ridge regression has: "
+                "predictions and scores, no probabilities."
+            ) from error
 
     def _fit_folds(self, model, X, y, params):
         """Choose by a grid search over folds."""

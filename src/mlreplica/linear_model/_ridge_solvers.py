@@ -276,10 +276,9 @@ def joined(parts, solver):
 
 def normal_equations(rows, alpha):
     """The problem in the form that block pivoting takes, about the means."""
-    M, i, p = rows.gram(), int(rows.intercept), rows.X.shape[1]
-    x_mean, y_mean = rows.x0, rows.y0
-    if i:
-        x_mean, y_mean = x_mean + M[0, 1 : p + 1] / M[0, 0], y_mean + M[0, p + 1 :] / M[0, 0]
-        M = M[1:, 1:] - np.outer(M[0, 1:], M[0, 1:] / M[0, 0])
-    c_sq = float(M.diagonal()[p:].sum())
-    return descent.Normal(M[:p, :p], M[:p, p:], c_sq, alpha, x_mean, y_mean)
+    normal, x_mean, y_mean = rows.normal(), rows.x0, rows.y0
+    if rows.intercept:
+        normal, dx, dy = normal.centred()
+        x_mean, y_mean = x_mean + dx, y_mean + dy
+    c_sq = float(normal.c_sq.sum())
+    return descent.Normal(normal.G, normal.b, c_sq, alpha, x_mean, y_mean)

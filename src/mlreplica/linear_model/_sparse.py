@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
 
-from ._least_squares import BLOCK, Solution
+from ._least_squares import BLOCK, Normal, Solution
 
 MOST = 4096  # columns up to which a dense (p, p) matrix is made
 DENSE = 1 << 20  # entries up to which X itself is made dense, if its normal equations cannot serve
@@ -53,12 +53,11 @@ class SparseRows(NamedTuple):
         """s·r"""
         return r if self.s is None else self.s[:, None] * r
 
-    def gram(self):
-        """M of (4), c included."""
+    def normal(self):
+        """The two sides of the normal equations."""
         A, c = self.design, self.y - self.y0
-        sA = A if self.s is None else sp.diags_array(self.s) @ A
-        G, b, q = (A.T @ sA).toarray(), A.T @ self.weighted(c), c.T @ self.weighted(c)
-        return np.block([[G, b], [b.T, q]])
+        sA, sc = A if self.s is None else sp.diags_array(self.s) @ A, self.weighted(c)
+        return Normal((A.T @ sA).toarray(), A.T @ sc, np.einsum("iq,iq->q", c, sc))
 
     def map(self, work):
         """[work(blocks)] of the rows √s [X − x₀, y − y₀], filled one block at a time."""
