@@ -156,7 +156,7 @@ class Normal(NamedTuple):
         return bool(np.isfinite(self.G.sum() + self.b.sum() + self.c_sq.sum()))
 
     def centred(self):
-        """The same about the means, and how far these are from x₀ and y₀: (3) without its offset."""
+        """(3) about the means, without the offset, and how far the means are from x₀ and y₀."""
         S, a = self.G[0, 0], self.G[0, 1:]
         dx, dy = a / S, self.b[0] / S
         about = self.G[1:, 1:] - np.outer(a, dx), self.b[1:] - np.outer(a, dy)
