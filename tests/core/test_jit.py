@@ -249,7 +249,10 @@ def test_a_long_first_compilation_is_said_once(package, tmp_path):
         jit.time = types.SimpleNamespace(perf_counter=lambda: float(next(clock)))
         logging.basicConfig(format="%(message)s", handlers=[logging.StreamHandler(sys.stdout)])
         from mini.caller import g
-        jit.import_numba().njit(lambda x: x)(1)  # somebody else's: not ours to speak of
+        theirs = lambda x: x  # not ours to speak of, nor must it have a module
+        jit.import_numba().njit(theirs)(1)
+        theirs.__module__ = None
+        jit.import_numba().njit(theirs)(1)
         g(1.0), g(1)
     """
     env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

@@ -112,7 +112,8 @@ def import_numba() -> Any:
         def on_end(self, event: Any) -> None:
             self.depth -= 1
             function = event.data["dispatcher"].py_func
-            if self.depth > 0 or self.said or not function.__module__.startswith(OURS):
+            ours = (function.__module__ or "").startswith(OURS)  # None: made at run time
+            if self.depth > 0 or self.said or not ours:
                 return
             if (seconds := time.perf_counter() - self.since) > 1.0:
                 self.said = True
