@@ -17,6 +17,7 @@ __all__ = [
     "linear_model",
     "losses",
     "metrics",
+    "svm",
 ]
 
 

@@ -12,7 +12,16 @@ from bookkit.source import PAGES, lines_of
 
 SIGN = re.compile(r"(\||(?<!\*)\*(?!\*)|(?<=\w)_(?!\w))")  # signs that reStructuredText would read
 FIELD = re.compile(r"\s*[\w*][\w*, ]* : ")  # the name in `name : type`
-MODULES = ["linear_model", "metrics", "inspection", "datasets", "losses", "kernels", "callbacks"]
+MODULES = [
+    "linear_model",
+    "svm",
+    "metrics",
+    "inspection",
+    "datasets",
+    "losses",
+    "kernels",
+    "callbacks",
+]
 
 
 def first_sentence(thing):

@@ -1,3 +1,5 @@
 """Support vector machines"""
 
-__all__: list[str] = []
+from ._svc import SVC, NuSVC
+
+__all__ = ["SVC", "NuSVC"]

@@ -64,6 +64,7 @@ from ._rows import gather
 
 BLOCK = 512  # variables in a working set
 TAU = 1e-12  # stands for an η that is not positive: the step then goes to the end of the box
+ROUNDING = 1e-14  # of an entry of f, as a part of the terms that it is the sum of
 BARRED = 1e300  # added to f_k where β_k must not move: it is never chosen
 LOW = np.int64(4095)  # the bits of a float that hold its index in a search: 4096 a block
 LARGEST = np.int64(0x7FFFFFFFFFFFFFFF)
@@ -94,6 +95,7 @@ class State(NamedTuple):
     dual: float  # −D, never above the minimum of P
     gap: float  # (10)
     violation: float  # of (5)
+    floor: float  # what rounding may do to it
     pairs: int  # steps (7) so far
     active: int  # variables that have not been set aside
 
@@ -198,15 +200,19 @@ def frontier(P, beta, f):
     return float(worst), np.array(b)
 
 
-def report(P, beta, f, pairs, active):
-    """A `State` at β: objectives and the gap (10), which bounds both."""
+def report(P, beta, f, pairs, active, longest):
+    """A `State` at β: objectives and the gap (10), which bounds both.
+
+    `longest` is the largest K_ii.
+    """
     violation, b = frontier(P, beta, f)
     h = f + b[P.group]
     with np.errstate(invalid="ignore"):
         least = np.where(h < 0.0, h * P.high, np.where(h > 0.0, h * P.low, 0.0))
     gap = max(float(h @ beta - least.sum()), 0.0)
     dual = -0.5 * float(beta @ (f + P.q))
-    return State(beta, f, b, dual + gap, dual, gap, violation, pairs, active)
+    floor = ROUNDING * (longest * float(np.abs(beta).sum()) + float(np.abs(P.q).max(initial=0.0)))
+    return State(beta, f, b, dual + gap, dual, gap, violation, floor, pairs, active)
 
 
 def choose(P, beta, f, old, size):
@@ -214,8 +220,10 @@ def choose(P, beta, f, old, size):
 
     Returns indices sorted by group, and where in them the groups begin and end.
     """
-    old = old[len(old) - min(len(old), size // 2) :]
     groups = int(P.group.max(initial=0)) + 1
+    if len(f) <= size:
+        return by_group(P, np.arange(len(f)), groups)
+    old = old[len(old) - min(len(old), size // 2) :]
     up = np.where(beta < P.high, f, np.inf)
     down = np.where(beta > P.low, -f, np.inf)
     up[old] = down[old] = np.inf
@@ -231,7 +239,11 @@ def choose(P, beta, f, old, size):
             best = best[worth[best] < np.inf]
             up[best] = down[best] = np.inf
             new.append(best)
-    chosen = np.concatenate([old, *new])
+    return by_group(P, np.concatenate([old, *new]), groups)
+
+
+def by_group(P, chosen, groups):
+    """Indices sorted by group, and where in them the groups begin and end."""
     if groups == 1:
         return chosen, np.array([0, len(chosen)])
     order = np.argsort(P.group[chosen], kind="stable")
@@ -264,10 +276,10 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
     most = max(10**7, 100 * N) if max_pairs is None else max_pairs
     G = rows.times(np.bincount(P.row, beta, rows.n))
     pairs, stalls, chosen = 0, 0, np.empty(0, dtype=np.int64)
-    size = min(N, BLOCK, len(rows.kept))
-    state = report(P, beta, G[P.row] + P.q, pairs, N)
+    size, longest = min(N, BLOCK, len(rows.kept)), float(np.abs(rows.diag).max(initial=0.0))
+    state = report(P, beta, G[P.row] + P.q, pairs, N, longest)
     yield state
-    while state.violation > tol and pairs < most and stalls < 3:
+    while state.violation > max(tol, state.floor) and pairs < most and stalls < 10:
         chosen, edges = choose(P, beta, state.f, chosen, size)
         which, place = np.unique(P.row[chosen], return_inverse=True)
         with one_blas_thread():
@@ -285,10 +297,10 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
             rows.add(G, slots[d != 0.0], d[d != 0.0])
         beta = beta.copy()
         beta[chosen] = b
-        new = report(P, beta, G[P.row] + P.q, pairs, N)
+        new = report(P, beta, G[P.row] + P.q, pairs, N, longest)
         if new.violation <= tol or took == 0:
             G = rows.times(np.bincount(P.row, beta, rows.n))
-            new = report(P, beta, G[P.row] + P.q, pairs, N)
+            new = report(P, beta, G[P.row] + P.q, pairs, N, longest)
         stalls = stalls + 1 if new.dual <= state.dual else 0
         state = new
         yield state
