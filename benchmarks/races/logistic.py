@@ -1,7 +1,8 @@
 """Logistic regression with an L2 penalty: many rows, ten classes, wide, small; one row's answer
 
 Quality is the objective, divided by C and the number of rows as in our equation (1). Each peer gets
-the loosest tolerance at which it comes within 1e-7 of the best, relatively.
+the loosest tolerance at which it comes within 1e-7 · log 2 of the best: one part in ten million of
+what not knowing costs, also where the best objective is almost zero.
 """
 
 import numpy as np
@@ -102,8 +103,8 @@ def race(name, what, data, contestants, **options):
         contestants=contestants,
         quality=objective,
         quality_name="objective",
-        rtol=1e-7,
-        atol=0.0,
+        rtol=0.0,
+        atol=1e-7 * np.log(2.0),
         **options,
     )
 
@@ -140,7 +141,7 @@ RACES = [
         "wide",
         "300 × 5,000",
         make(300, 5000, 2),
-        peers(without=MANY[2:]),
+        peers(without=("glum", *MANY[2:])),  # these make a 5,000 × 5,000 matrix: minutes
         start=False,
         readme=True,
     ),

@@ -608,3 +608,16 @@ def test_a_summary_can_be_read():
     assert "from 200 rows" in repr(summary)
     three = LogisticRegression(C=np.inf).fit(*points(200, 2, 3))
     assert three.summary(*points(200, 2, 3)).names[3] == "2: intercept"
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-5, 1.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_wide_data_with_rows_that_are_nearly_equal(noise, classes):
+    rng = np.random.default_rng(classes)
+    X = np.repeat(rng.normal(size=(20, 100)), 2, axis=0) + noise * rng.normal(size=(40, 100))
+    y = rng.integers(classes, size=40)
+    wide = LogisticRegression(tol=1e-10).fit(X, y)
+    plain = LogisticRegression(solver="newton-cg", tol=1e-10).fit(X, y)
+    assert_allclose(wide.coef_, plain.coef_, rtol=1e-5, atol=1e-7)
+    assert_allclose(wide.intercept_, plain.intercept_, rtol=1e-5, atol=1e-7)
+    assert wide.certificate_ <= 1e-12

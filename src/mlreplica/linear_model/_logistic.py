@@ -45,6 +45,7 @@ regression algorithm (1992); Bach, Self-concordant analysis for logistic regress
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -417,9 +418,13 @@ class Factor:
             kept = values > len(H) * 8 * EPS * values[-1]
             root = (vectors[:, kept] / np.sqrt(values[kept])).T / d
         self.root = root  # H⁻¹ = rootᵀ root
-        # (5): for ‖d‖ = 1 the scores of d in a row range over at most spread·√(x̃ᵀ M x̃)
-        each = root.reshape(-1, shape[1])
-        self.M, self.spread, self.exact = each.T @ each, spread, shape[1] <= 8 * shape[0]
+        self.spread, self.exact = spread, shape[1] <= 8 * shape[0]
+
+    @cached_property
+    def M(self):  # noqa: N802  a matrix
+        """That of (5): for ‖d‖ = 1 the scores of d in a row range over at most spread·√(x̃ᵀ M x̃)."""
+        each = self.root.reshape(-1, self.shape[1])
+        return each.T @ each
 
     def reach(self, X):
         """ρ over these rows: exactly, or if that is dear by |x̃|ᵀ√diag M, which is not less."""

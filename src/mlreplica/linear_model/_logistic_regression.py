@@ -435,7 +435,7 @@ class Data:
             column = np.full((n, 1), float(self.scaling))
             X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
         elif self.intercept and not sp.issparse(X):
-            few = X[:: max(1, n // 1000)]
+            few = X[:: max(1, n // 100)]
             mean, std = few.mean(axis=0), few.std(axis=0)
             stochastic = model.solver in ("sag", "saga")  # their step is as long as rows are short
             if stochastic or (np.abs(mean) > FAR * std).any():

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, qr
+from scipy.linalg import cho_factor, cho_solve, lapack, qr, solve_triangular
 
 from ._logistic import EPS, Factor, Objective, State, gap
 from ._logistic_sparse import newton_cg as sparse_newton_cg
@@ -38,6 +38,7 @@ from ._logistic_sparse import newton_cg as sparse_newton_cg
 MOST = 2000  # coordinates of V up to which a Hessian is made
 CHEAP = 5e8  # multiplications in a Hessian up to which Newton's method needs no sample
 LARGE = 2_000_000  # entries of a linear program that is still worth its time
+WELL = 1e-7  # 1/κ of XXᵀ down to which its Cholesky factor keeps digits enough
 MEMORY = 12  # changes that L-BFGS remembers
 
 
@@ -292,14 +293,21 @@ def gradient_descent(objective, point):
         point = objective.at(point.V - point.g / L)
 
 
-def wide(problem):
-    """The problem with fewer rows than columns in n coordinates, and the map back to the p.
+def wide(X):
+    """L (n, n) of X = L Qᵀ, Q with orthonormal columns, and the maps Z ↦ Z Qᵀ and W ↦ W Q.
 
-    With the penalty, W lies in the span of the rows. X = L Qᵀ, Q with orthonormal columns, so L
-    takes the place of X and W = (what L gets) Qᵀ: same scores, same length.
+    Cholesky's L of XXᵀ is fast, and Qᵀ = L⁻¹X is never made; but it squares the condition number.
     """
-    Q, R = qr(problem.X.T, mode="economic", check_finite=False)
-    return problem._replace(X=np.ascontiguousarray(R.T)), Q.T
+    K = X @ X.T
+    L, failed = lapack.dpotrf(K, lower=1, clean=1)
+    if failed or lapack.dpocon(L, np.abs(K).sum(axis=0).max(), uplo="L")[0] < WELL:
+        Q, R = qr(X.T, mode="economic", check_finite=False)
+        return R.T, lambda Z: Z @ Q.T, lambda W: W @ Q
+    return (
+        L,
+        lambda Z: solve_triangular(L, Z.T, trans="T", lower=True).T @ X,
+        lambda W: solve_triangular(L, X @ W.T, lower=True).T,
+    )
 
 
 def smooth(problem, W, b, solver):
@@ -325,9 +333,10 @@ def smooth(problem, W, b, solver):
 
 
 def widened(problem, W, b):
-    """`newton` on the n coordinates of `wide`."""
-    small, Qt = wide(problem)
-    objective = Objective(small)
-    start = objective.at(objective.coordinates(W @ Qt.T, b))
+    """`newton` in n coordinates. With the penalty, W lies in the span of the rows of X = L Qᵀ, so
+    that L takes the place of X and Z that of W = Z Qᵀ: same scores, same length."""
+    L, to_columns, to_rows = wide(problem.X)
+    objective = Objective(problem._replace(X=np.ascontiguousarray(L)))
+    start = objective.at(objective.coordinates(to_rows(W), b))
     for found in newton(objective, start):
-        yield found._replace(W=found.W @ Qt)
+        yield found._replace(W=to_columns(found.W))
