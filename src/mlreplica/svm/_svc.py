@@ -6,10 +6,12 @@ the boxes [0, c_i] or [−c_i, 0], and decides by the sign of
     d(x) = Σ_i β_i K(x_i, x) + b                                                             (1)
 
 With C = ∞ no row may come closer than the margin 1/‖w‖: the hard margin. It exists only if the
-classes can be separated. D is never above ½‖w*‖² = 1/(2·margin²), so if it grows beyond all
-bounds, they cannot:
+classes can be separated. Without a box every multiple tα of an α ≥ 0 with sᵀα = 0 is allowed, and
+tΣα − ½t²‖w‖², the dual at tα, is never above ½‖w*‖² = 1/(2·margin²). The best t gives
 
-    margin ≤ 1/√(2D)                                                                         (2)
+    margin ≤ ‖w‖ / Σ_i α_i,      w = Σ_i s_iα_i φ(x_i)                                       (2)
+
+which is next to 0, for some α on the way, if the classes cannot be separated.
 
 `NuSVC` has ν instead of C: with weights v_i of mean 1,
 
@@ -44,8 +46,9 @@ from ._calibration import coupled, fit_sigmoid, sigmoid
 from ._machines import Grams, joint, machines_of
 from ._scores import all_of_them, one_against_one, pairs_of
 from ._smo import problem, smo
+from ._textbook import PLATT, SIMPLIFIED
 
-SOLVERS = {"smo": smo}  # all with the arguments of `smo`
+SOLVERS = {"smo": smo, "platt": PLATT, "simplified": SIMPLIFIED}  # all with the arguments of `smo`
 FOLDS = 5  # of the cross-validation behind `probability`
 ENDLESS = 10**9
 LEAST_MARGIN = 1e-5  # as a part of the longest φ(x): classes closer than this are not separated
@@ -61,7 +64,7 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
         "random_state": ["random_state"],
-        "solver": [StrOptions(set(SOLVERS))],
+        "solver": [StrOptions({"smo"})],
         "multi_class": [StrOptions({"ovo", "ovr"})],
     }
 
@@ -418,8 +421,10 @@ class SVC(MarginClassifier):
         Let scores decide between classes with equally many votes.
     random_state : int, RandomState instance or None, default=None
         For the cross-validation behind `probability`.
-    solver : {"smo"}, default="smo"
-        How the dual is solved.
+    solver : {"smo", "platt", "simplified"}, default="smo"
+        How the dual is solved: by blocks of second-order pair steps; by the loop of Platt's paper;
+        or with random partners. The last two keep the whole kernel matrix within `cache_size`,
+        take many more steps, and are there to be read.
     multi_class : {"ovo", "ovr"}, default="ovo"
         Train a machine for every pair of classes, or one for each class against all others.
     warm_start : bool, default=False
@@ -483,6 +488,7 @@ class SVC(MarginClassifier):
     _parameter_constraints: dict = {
         **MarginClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right"), Options(Real, {np.inf})],
+        "solver": [StrOptions(set(SOLVERS))],
         "warm_start": ["boolean"],
     }
 
@@ -564,11 +570,12 @@ class SVC(MarginClassifier):
         while True:
             P, _ = self._dual(machine, np.ones(len(weights)), C)
             for state in self._begin(rows, P, beta):
-                if state.dual * scale * LEAST_MARGIN**2 > 0.5:
+                length = np.sqrt(max(float(state.beta @ (state.f - P.q)), 0.0))  # ‖w‖
+                total = float(np.abs(state.beta).sum())
+                if length < LEAST_MARGIN * np.sqrt(scale) * total:  # (2)
                     raise ValueError(
                         "C=inf asks for a hard margin, but the classes cannot be separated by more "
-                        f"than {1.0 / np.sqrt(2.0 * state.dual):.1e}, if at all; use a finite C or "
-                        "another kernel."
+                        f"than {length / total:.1e}, if at all; use a finite C or another kernel."
                     )
                 yield feasible(state, machine.s)
             if not (np.abs(state.beta) >= C).any() or state.violation > self.tol:
@@ -600,7 +607,9 @@ class NuSVC(MarginClassifier):
         As in `SVC`.
     class_weight : dict or "balanced", default=None
         Without effect, as in scikit-learn: ν gives both classes of a pair the same sum.
-    verbose, max_iter, decision_function_shape, break_ties, random_state, solver, multi_class
+    verbose, max_iter, decision_function_shape, break_ties, random_state, multi_class
+        As in `SVC`.
+    solver : {"smo"}, default="smo"
         As in `SVC`.
 
     Attributes
