@@ -106,7 +106,7 @@ def test_products_on_threads(threads, monkeypatch):
     )
     rng = np.random.default_rng(0)
     data = problem(50, 40)
-    X, A = sparse.Rows(data.X, threads), data.X.toarray()
+    X, A = sparse.RowProducts(data.X, threads), data.X.toarray()
     W, U = rng.normal(size=(3, 40)), rng.normal(size=(3, 50))
     np.testing.assert_allclose(X.forward(W), W @ A.T, atol=1e-12)
     np.testing.assert_allclose(X.backward(U), U @ A, atol=1e-12)
@@ -118,7 +118,7 @@ def test_products_on_threads(threads, monkeypatch):
 @pytest.mark.parametrize("K", [1, 3])
 def test_curvature_is_the_second_derivative_with_the_intercept_at_its_best(K):
     data, rng = problem(40, 8, K), np.random.default_rng(0)
-    X = sparse.Rows(data.X, 1)
+    X = sparse.RowProducts(data.X, 1)
     known = sparse.sums(data)
     W, b = rng.normal(size=(K, 8)), rng.normal(size=K)
     now = sparse.at(data, X, W, X.forward(W) + b[:, None])

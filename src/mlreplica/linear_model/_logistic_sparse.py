@@ -61,7 +61,7 @@ def there_and_back(start, columns, data, h, d, out, first, last):
             out[columns[k]] += t * data[k]
 
 
-class Rows:
+class RowProducts:
     """The products of a CSR matrix with one vector a class, on threads."""
 
     def __init__(self, X, n_jobs):
@@ -163,7 +163,7 @@ def conjugate_gradients(times, g, scale):
 def newton_cg(problem, W, b):
     """Yield the State, one Newton step apart, until rounding rules: sparse X, l1 = 0, l2 > 0."""
     problem = problem._replace(X=problem.X.tocsr())
-    X, s = Rows(problem.X, problem.n_jobs), problem.s
+    X, s = RowProducts(problem.X, problem.n_jobs), problem.s
     known = sums(problem, X.backward)
     share, spread = known.N * (1.0 - known.N), np.maximum(X.squares(s) - known.m**2, 0.0)
     scale = 1.0 / (problem.l2 + share[:, None] * spread)  # (9)

@@ -51,6 +51,7 @@ from mlreplica.core.validation import new_rows
 
 from ._base import SPARSE
 from ._blocks import Design, solve, training_rows
+from ._logistic_sparse import RowProducts, backward, there_and_back
 
 logger = logging.getLogger("mlreplica")
 
@@ -177,14 +178,13 @@ class Counts(NamedTuple):
         """H⁻¹∇P: by Cholesky, or by conjugate gradients where H would be too large."""
         if point.H is not None:
             return solve(point.H, point.gradient[:, None])[:, 0]
-        h, alpha, g = self.s * np.exp(point.f), self.penalty, point.gradient
-        diagonal = squares(self.rows, h) + alpha
+        h, alpha = self.s * np.exp(point.f), self.penalty
+        diagonal, times = (sparse_curvature if sp.issparse(self.rows.X) else curvature)(
+            self.rows, h
+        )
+        diagonal += alpha
         diagonal[diagonal <= 0] = 1.0
-
-        def apply(x):
-            return self.rows.back(h * self.rows.scores(x)) + alpha * x
-
-        return conjugate_gradients(apply, g, diagonal)
+        return conjugate_gradients(lambda x: times(x) + alpha * x, point.gradient, diagonal)
 
     def gap(self, point, decrement):
         """The better of the bounds (5) and (6)."""
@@ -197,14 +197,25 @@ class Counts(NamedTuple):
         return float(bound)
 
 
-def squares(rows, h):
-    """The diagonal of Zᵀ diag(h) Z."""
-    X = rows.X.multiply(rows.X) if sp.issparse(rows.X) else None
-    total = X.T @ h if X is not None else np.einsum("i,ij,ij->j", h, rows.X, rows.X)
-    if not rows.intercept:
-        return total
-    # Σ h (x − x₀)² from Σ h x² and Σ h x
-    return np.append(h.sum(), total - rows.origin * (2 * (h @ rows.X) - h.sum() * rows.origin))
+def curvature(rows, h):
+    """The diagonal of Zᵀ diag(h) Z, and its product with a vector."""
+    diagonal = np.einsum("i,ij,ij->j", h, rows.X, rows.X)
+    if rows.intercept:  # Σ h (x − x₀)² from Σ h x² and Σ h x
+        shift = rows.origin * (2 * (h @ rows.X) - h.sum() * rows.origin)
+        diagonal = np.append(h.sum(), diagonal - shift)
+    return diagonal, lambda x: rows.back(h * rows.scores(x))
+
+
+def sparse_curvature(rows, h):
+    """The same for a sparse X, which has no x₀, with one walk over the rows for a product."""
+    X, i = RowProducts(rows.X.tocsr().astype(float, copy=False), rows.n_jobs), int(rows.intercept)
+    diagonal, cross, total = X.squares(h), X.added(backward, h), h.sum()
+
+    def times(x):
+        inner = X.added(there_and_back, h, x[i:])
+        return np.append(total * x[0] + cross @ x[1:], inner + x[0] * cross) if i else inner
+
+    return np.append(total, diagonal) if i else diagonal, times
 
 
 def conjugate_gradients(apply, g, diagonal, most=200):
