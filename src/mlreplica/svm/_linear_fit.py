@@ -1,0 +1,86 @@
+"""What LinearSVC and LinearSVR share: which solver, when it ends, what is refused"""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from mlreplica.core.iterate import iterate
+
+from ._linear import FINEST
+from ._linear_dcd import dual_coordinate_descent
+from ._linear_newton import newton
+
+NARROW = 1500  # columns up to which Newton's method may be the faster one
+SMALL = 1 << 22  # entries up to which a sparse X of few columns is made dense: that is faster
+PRIMAL = {  # whether dual=False and dual=True are taken, by loss and penalty, as in LIBLINEAR
+    ("hinge", "l2"): (False, True),
+    ("squared_hinge", "l1"): (True, False),
+    ("squared_hinge", "l2"): (True, True),
+    ("epsilon_insensitive", "l2"): (False, True),
+    ("squared_epsilon_insensitive", "l2"): (True, True),
+}
+
+
+def in_primal(dual, loss, penalty, X):
+    """Refuse what LIBLINEAR has no solver for, in scikit-learn's words."""
+    said = None
+    if (loss, penalty) not in PRIMAL:
+        said = f"The combination of penalty='{penalty}' and loss='{loss}' is not supported"
+        dual = dual if dual != "auto" else X.shape[0] >= X.shape[1]
+    elif dual != "auto" and not PRIMAL[loss, penalty][bool(dual)]:
+        said = (
+            f"The combination of penalty='{penalty}' and loss='{loss}' are not supported "
+            f"when dual={dual}"
+        )
+    if said:
+        raise ValueError(
+            f"Unsupported set of arguments: {said}, Parameters: penalty={penalty!r}, "
+            f"loss={loss!r}, dual={dual!r}"
+        )
+
+
+def prepared(X, y, c):
+    """X, y and c without the rows that weigh nothing; a small narrow sparse X dense."""
+    heavy = c > 0.0
+    if not heavy.all():
+        if not heavy.any():
+            raise ValueError("Every row has a weight of 0; nothing is left to fit.")
+        X, y, c = X[heavy], y[heavy], c[heavy]
+    if sp.issparse(X) and X.shape[1] <= NARROW and X.shape[0] * X.shape[1] <= SMALL:
+        X = X.toarray()
+    return X, y, c
+
+
+def quadratic(solver, problem, rng):
+    """The generator for an L2 penalty."""
+    n, p = problem.X.shape
+    tall = n >= (1 if problem.lam.all() else 4) * p and p <= NARROW
+    if solver == "newton" or (solver == "auto" and tall):
+        return newton(problem)
+    return dual_coordinate_descent(problem, rng)
+
+
+def tolerance(model):
+    """`tol`, or what can be proved in double precision."""
+    return max(model.tol, FINEST)
+
+
+def converge(model, solver, X, y):
+    """Run to the end; the weights, a row a problem. Sets `n_iter_` and `certificate_`."""
+    tol, most = tolerance(model), max(model.max_iter, 1)
+    last = iterate(
+        model, solver, max_iter=most, tol=tol, watch="error", unit="iterations", advice=None,
+        X=X, y=y,
+    )  # fmt: skip
+    model.certificate_ = float(last.gap)
+    if model.n_iter_ >= model.max_iter and last.error > tol:
+        warnings.warn(
+            "Liblinear failed to converge, increase the number of iterations. After "
+            f"{model.n_iter_} of them the objective may be {last.gap:.1e} above its minimum, a "
+            f"share of {last.error**2:.1e}, with {tol**2:.1e} asked for; or scale X, or lower C.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return np.atleast_2d(last.w)
