@@ -13,6 +13,7 @@ from ._linear_dcd import dual_coordinate_descent
 from ._linear_newton import newton
 
 NARROW = 1500  # columns up to which Newton's method may be the faster one
+TINY = 64  # columns up to which it is, whatever n
 SMALL = 1 << 22  # entries up to which a sparse X of few columns is made dense: that is faster
 PRIMAL = {  # whether dual=False and dual=True are taken, by loss and penalty, as in LIBLINEAR
     ("hinge", "l2"): (False, True),
@@ -53,29 +54,26 @@ def prepared(X, y, c):
     return X, y, c
 
 
-def quadratic(solver, problem, rng):
-    """The generator for an L2 penalty."""
-    n, p = problem.X.shape
-    tall = n >= (1 if problem.lam.all() else 4) * p and p <= NARROW
-    if solver == "newton" or (solver == "auto" and tall):
-        return newton(problem)
-    return dual_coordinate_descent(problem, rng)
+def quadratic(model, problem, rng):
+    """The generator for an L2 penalty, and the tolerance it runs to.
+
+    Newton's last step on a squared loss is exact and costs no more than the others: it is taken.
+    """
+    (n, p), squared = problem.X.shape, bool(problem.lam.all())
+    tall = p <= TINY or (n >= (1 if squared else 4) * p and p <= NARROW)
+    if model.solver == "newton" or (model.solver == "auto" and tall):
+        return newton(problem), FINEST if squared else max(model.tol, FINEST)
+    return dual_coordinate_descent(problem, rng), max(model.tol, FINEST)
 
 
-def tolerance(model):
-    """`tol`, or what can be proved in double precision."""
-    return max(model.tol, FINEST)
-
-
-def converge(model, solver, X, y):
+def converge(model, solver, tol, X, y):
     """Run to the end; the weights, a row a problem. Sets `n_iter_` and `certificate_`."""
-    tol, most = tolerance(model), max(model.max_iter, 1)
     last = iterate(
-        model, solver, max_iter=most, tol=tol, watch="error", unit="iterations", advice=None,
-        X=X, y=y,
+        model, solver, max_iter=max(model.max_iter, 1), tol=tol, watch="error", unit="iterations",
+        advice=None, X=X, y=y,
     )  # fmt: skip
     model.certificate_ = float(last.gap)
-    if model.n_iter_ >= model.max_iter and last.error > tol:
+    if model.n_iter_ >= model.max_iter and last.error > max(tol, model.tol):
         warnings.warn(
             "Liblinear failed to converge, increase the number of iterations. After "
             f"{model.n_iter_} of them the objective may be {last.gap:.1e} above its minimum, a "

@@ -54,7 +54,7 @@ def certificate(X, y, c, f, w):
 
 
 def proximal_newton(X, bias, y, c):
-    """Yield the State for ever, a step on (12) apart; X dense or sparse."""
+    """Yield the State, a step on (12) apart, until rounding rules; X dense or sparse."""
     X = with_bias(X, bias)
     columns, w, f = by_column(X), np.zeros(X.shape[1]), np.zeros(len(y))
     objective, gap, R = certificate(X, y, c, f, w)
@@ -71,6 +71,9 @@ def proximal_newton(X, bias, y, c):
             if found[0] <= objective + 0.01 * a * min(promised, 0.0) or a < 1e-9:
                 break
             a *= 0.5
-        if found[0] <= objective:
+        better = found[0] < objective
+        if better:
             w, f, (objective, gap, R) = w + a * d, f + a * e, found
         yield state(w, objective, gap)
+        if not better:
+            return

@@ -27,6 +27,8 @@ Mangasarian, A finite Newton method for classification (2002); Rockafellar, Augm
 and applications of the proximal point algorithm in convex programming (1976).
 """
 
+from functools import partial
+
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
@@ -99,10 +101,17 @@ def curvature(problem, free, bent):
     return H
 
 
-def along(slope, first):
-    """A step with a slope of at most a tenth of the first: bracketed, then by regula falsi."""
-    enough, a, v = 0.1 * abs(first), 0.0, first
-    b, u = 1.0, slope(1.0)
+def incline(wd, dd, f, e, box, a):
+    """The slope of (10) a step a along d; wd = wᵀd, dd = dᵀd and e = Xd."""
+    return wd + a * dd - pull(a, f, e, *box)
+
+
+def along(slope):
+    """A step with a slope of at most a tenth of that at 0: bracketed, then by regula falsi."""
+    a, v = 0.0, slope(0.0)
+    if v >= 0.0:  # by rounding: this is the minimum
+        return 0.0
+    enough, b, u = 0.1 * abs(v), 1.0, slope(1.0)
     while u < -3.0 * enough and b < 1e9:
         a, v, b = b, u, 4.0 * b
         u = slope(b)
@@ -138,8 +147,7 @@ def newton(problem):
             factor = sl.cho_factor(curvature(problem, free[:m], box[3]), overwrite_a=True)
             d = -sl.cho_solve(factor, g)
             e = problem.scores(d)
-            wd, dd = float(w @ d), float(d @ d)
-            a = along(lambda a: wd + a * dd - pull(a, f, e, *box), wd - float(e @ beta))
+            a = along(partial(incline, float(w @ d), float(d @ d), f, e, box))
             w, f = w + a * d, f + a * e
             loss, gap, m = respond(f, t, lam, *box, beta, free)
             g = w - problem.weights(beta)

@@ -16,8 +16,8 @@ from mlreplica.core.validation import distinct
 from mlreplica.linear_model._base import LinearScores
 
 from ._crammer_singer import crammer_singer
-from ._linear import classification, together, until
-from ._linear_fit import converge, in_primal, prepared, quadratic, tolerance
+from ._linear import FINEST, classification, together, until
+from ._linear_fit import converge, in_primal, prepared, quadratic
 from ._linear_l1 import proximal_newton
 
 
@@ -184,7 +184,7 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
                 "This solver needs samples of at least 2 classes in the data, but the rows of "
                 f"positive weight are all of class {self.classes_[codes[0]]!r}."
             )
-        W = converge(self, self._solver(X, codes, c, joint), X, y)
+        W = converge(self, *self._solver(X, codes, c, joint), X, y)
         if joint and len(W) == 2:
             W = W[1:] - W[:1]
         bias = float(self.intercept_scaling)
@@ -193,22 +193,24 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
         return self
 
     def _solver(self, X, codes, c, joint):
-        """The generator of states for the problem that the parameters name."""
+        """The generator of states for the problem that the parameters name, and its tolerance."""
         K, rng = len(self.classes_), check_random_state(self.random_state)
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        tol = max(self.tol, FINEST)
         if joint:
-            return crammer_singer(X, bias, codes, c, K, rng)
+            return crammer_singer(X, bias, codes, c, K, rng), tol
 
         def one(k):
             sign = np.where(codes == k, 1.0, -1.0)
             if self.penalty == "l1":
-                return proximal_newton(X, bias, sign, c)
+                return proximal_newton(X, bias, sign, c), tol
             squared = self.loss == "squared_hinge"
-            return quadratic(self.solver, classification(X, bias, sign, c, squared), rng)
+            return quadratic(self, classification(X, bias, sign, c, squared), rng)
 
         if K == 2:
             return one(1)
-        return together([until(one(k), tolerance(self)) for k in range(K)])
+        solvers = [one(k) for k in range(K)]
+        return together([until(*solver) for solver in solvers]), solvers[0][1]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
