@@ -120,7 +120,7 @@ def test_dual_coordinate_descent_and_newton_find_the_same(case, sparse):
 
 
 @settings(max_examples=30, deadline=None)
-@given(problems(["squared_hinge"]))
+@given(problems(["squared_hinge"], scales=(0.1, 1.0)))
 def test_l1_gap_bounds_the_distance_and_closes(case):
     problem, y, c, _, _ = case
     steps = proximal_newton(problem.X, problem.bias, y, c)
