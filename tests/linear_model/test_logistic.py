@@ -621,3 +621,13 @@ def test_wide_data_with_rows_that_are_nearly_equal(noise, classes):
     assert_allclose(wide.coef_, plain.coef_, rtol=1e-5, atol=1e-7)
     assert_allclose(wide.intercept_, plain.intercept_, rtol=1e-5, atol=1e-7)
     assert wide.certificate_ <= 1e-12
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "liblinear", "saga"])
+def test_a_warm_start_must_be_finite(solver):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = X[:, 0] + X[:, 1] ** 2 > 1
+    model = LogisticRegression(solver=solver, warm_start=True).fit(X, y)
+    model.coef_[0, 0] = np.nan
+    with pytest.raises(ValueError, match="warm_start=True starts, is not finite"):
+        model.fit(X, y)

@@ -213,6 +213,11 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             start = np.asarray(self.coef_), np.asarray(self.intercept_)
+            if not all(np.isfinite(x).all() for x in start):
+                raise ValueError(
+                    "Floating-point under-/overflow: coef_ or intercept_, from which "
+                    "warm_start=True starts, is not finite."
+                )
         W, b, self.certificate_ = solve(self, data, C, ratio, start)
         dtype = np.float64 if self.solver == "liblinear" else X.dtype
         self.coef_, self.intercept_ = W.astype(dtype), b.astype(dtype)
