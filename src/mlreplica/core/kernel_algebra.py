@@ -24,6 +24,7 @@ from .parallel import run, split
 
 Array: TypeAlias = npt.NDArray[Any]
 BLOCK = 1 << 16  # entries of a Gram matrix that one task finishes while they are in the cache
+SLICE = 1 << 18  # entries of a Gram matrix that are multiplied at once and then forgotten
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,23 @@ class Kernel:
         if X is Y:
             np.fill_diagonal(out, self.diag(X))
         return out
+
+    def times(self, X: Any, Y: Any, C: Array) -> Array:
+        """K(X, Y) C, with no more than a slice of K(X, Y) in memory for each thread."""
+        fill, n, m = self.against(Y), X.shape[0], Y.shape[0]
+        out = np.empty((n, *C.shape[1:]), dtype=np.result_type(X.dtype, Y.dtype, C.dtype))
+
+        def multiply(rows: slice) -> None:
+            K = np.empty((rows.stop - rows.start, m), dtype=np.result_type(X.dtype, Y.dtype))
+            fill(X[rows], K)
+            np.matmul(K, C, out=out[rows])
+
+        run(multiply, split(n, -(-n * m // SLICE)))
+        return out
+
+    def against(self, Y: Any) -> Callable[[Any, Array], None]:
+        """A function that writes K(X, Y) into `out` for any (X, out), Y looked at once."""
+        return lambda X, out: self.fill(X, Y, out, None, None)
 
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         """Write K(X, Y) into `out`; this and `diag` are what a kernel defines."""

@@ -44,6 +44,9 @@ class Linear(Kernel):
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         inner(X, Y, out)
 
+    def times(self, X: Any, Y: Any, C: Array) -> Array:
+        return np.asarray(X @ (Y.T @ C))
+
     def diag(self, X: Any) -> Array:
         return squared_norms(X)
 
@@ -108,10 +111,12 @@ class RBF(Kernel):
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         gamma = out.dtype.type(number(self.gamma, X))
         if x_sq is None or y_sq is None:
-            if not is_sparse(X) and not is_sparse(Y):
-                centre = Y.mean(axis=0)
-                X, Y = (X - centre,) * 2 if X is Y else (X - centre, Y - centre)
-            x_sq, y_sq = squared_norms(X), squared_norms(Y)
+            if X is not Y:
+                self.against(Y)(X, out)
+                return
+            if not is_sparse(X):
+                X = Y = X - X.mean(axis=0)
+            x_sq = y_sq = squared_norms(X)
         x_sq, y_sq = (np.asarray(a, dtype=out.dtype) for a in (x_sq, y_sq))
 
         def finish(K: Array, x_sq: Array) -> None:
@@ -120,6 +125,17 @@ class RBF(Kernel):
 
         inner(X, Y, out)
         by_rows(out, finish, x_sq)
+
+    def against(self, Y: Any) -> Any:
+        centre = 0.0 if is_sparse(Y) else Y.mean(axis=0)
+        Y = Y if is_sparse(Y) else Y - centre
+        y_sq = squared_norms(Y)
+
+        def fill(X: Any, out: Array) -> None:
+            X = X if is_sparse(Y) else (X.toarray() if is_sparse(X) else X) - centre
+            self.fill(X, Y, out, squared_norms(X), y_sq)
+
+        return fill
 
     def diag(self, X: Any) -> Array:
         return np.ones(X.shape[0], dtype=X.dtype)
@@ -191,23 +207,38 @@ class Callable(Kernel):
 
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         if self.jitted:
+            X, Y = (a.toarray() if is_sparse(a) else a for a in (X, Y))
             X, Y = (np.ascontiguousarray(a, dtype=float) for a in (X, Y))
             by_rows(out, lambda K, rows: pairwise(row_function(self.f), rows, Y, K), X)
         elif self.rows:
-            out[...] = [[self.f(x, y) for y in Y] for x in X]
+            U = rows_of(X)
+            V = U if X is Y else rows_of(Y)
+            for i, u in enumerate(U):
+                first = i if X is Y else 0  # of a symmetric matrix only a half
+                out[i, first:] = [self.f(u, v) for v in V[first:]]
+                if X is Y:
+                    out[i:, i] = out[i, i:]
         else:
             result = np.asarray(self.f(X, Y))
             if result.shape != out.shape:
                 raise ValueError(
-                    f"kernel {self.f} returned shape {result.shape} for two matrices of {len(X)} "
-                    f"and {len(Y)} rows; if it takes two rows, say Callable(f, rows=True)."
+                    f"kernel {self.f} returned shape {result.shape} for two matrices of "
+                    f"{X.shape[0]} and {Y.shape[0]} rows; if it takes two rows, say "
+                    "Callable(f, rows=True)."
                 )
             out[...] = result
 
+    def times(self, X: Any, Y: Any, C: Array) -> Array:
+        if self.jitted:
+            return super().times(X, Y, C)
+        return np.asarray(self.block(X, Y) @ C)  # a function of Python runs in one thread
+
     def diag(self, X: Any) -> Array:
         if self.rows or self.jitted:
-            return np.array([self.f(x, x) for x in X], dtype=float)
-        return np.concatenate([np.diag(self.f(X[s], X[s])) for s in split(len(X), len(X) // 64)])
+            X = X.toarray() if is_sparse(X) and self.jitted else X
+            return np.array([self.f(x, x) for x in rows_of(X)], dtype=float)
+        n = X.shape[0]
+        return np.concatenate([np.diag(self.f(X[s], X[s])) for s in split(n, n // 64)])
 
 
 @dataclass(frozen=True)
@@ -221,8 +252,16 @@ class Precomputed(Kernel):
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         out[...] = X
 
+    def times(self, X: Any, Y: Any, C: Array) -> Array:
+        return np.asarray(X @ C)
+
     def diag(self, X: Any) -> Array:
         return np.diag(X)
+
+
+def rows_of(X: Any) -> list[Any]:
+    """The rows, one by one; of a sparse matrix, matrices of one row."""
+    return [X[[i], :] for i in range(X.shape[0])] if is_sparse(X) else list(X)
 
 
 def check_gamma(gamma: Any) -> None:
