@@ -12,7 +12,10 @@ __version__ = "0.1.0"
 __all__ = [
     "callbacks",
     "datasets",
+    "decomposition",
     "inspection",
+    "kernel_approximation",
+    "kernel_ridge",
     "kernels",
     "linear_model",
     "losses",

@@ -43,6 +43,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from mlreplica.core.cos import cos_in_place
 from mlreplica.core.kernel_algebra import resolve_gamma
 from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed
 from mlreplica.core.parallel import run, split
@@ -316,7 +317,7 @@ class RBFSampler(Features):
             z = Z[rows]
             z[...] = X[rows] @ W
             z += beta
-            np.cos(z, out=z)
+            cos_in_place(z)
             z *= scale  # (4)
 
         run(finish, split(n, -(-n * m // BLOCK)))

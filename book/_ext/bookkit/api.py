@@ -15,6 +15,9 @@ FIELD = re.compile(r"\s*[\w*][\w*, ]* : ")  # the name in `name : type`
 MODULES = [
     "linear_model",
     "svm",
+    "kernel_ridge",
+    "decomposition",
+    "kernel_approximation",
     "metrics",
     "inspection",
     "datasets",

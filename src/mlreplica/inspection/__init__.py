@@ -2,9 +2,14 @@
 
 from importlib import import_module
 
-HOME = {"BiasVariance": "_bias_variance", "bias_variance": "_bias_variance"}
+HOME = {
+    "BiasVariance": "_bias_variance",
+    "KernelCheck": "_kernel",
+    "bias_variance": "_bias_variance",
+    "check_kernel": "_kernel",
+}
 
-__all__ = ["BiasVariance", "bias_variance"]
+__all__ = ["BiasVariance", "KernelCheck", "bias_variance", "check_kernel"]
 
 
 def __getattr__(name: str) -> object:
