@@ -64,8 +64,12 @@ class Kernel:
             raise ValueError("out must be C-contiguous.")
         self.fill(X, Y, out, x_sq, y_sq)
         if X is Y:
-            np.fill_diagonal(out, self.diag(X))
+            self.mend(X, out)
         return out
+
+    def mend(self, X: Any, out: Array) -> None:
+        """Make the diagonal of K(X, X) exact, which `fill` computed by inner products."""
+        np.fill_diagonal(out, self.diag(X))
 
     def times(self, X: Any, Y: Any, C: Array) -> Array:
         """K(X, Y) C, with no more than a slice of K(X, Y) in memory for each thread."""

@@ -86,12 +86,14 @@ class KernelCheck:
 
     def __str__(self):
         yes = {True: "yes", False: "NO"}
+        spectrum = (
+            f"eigenvalues from {self.smallest:.3g} to {self.largest:.3g}, "
+            f"{self.rank} of them not zero"
+        )
         lines = [
             f"Kernel check on {self.n_rows} rows",
-            f"  symmetric              {yes[self.symmetric]:4} largest |K(u, v) - K(v, u)| = "
-            f"{self.asymmetry:.1e}",
-            f"  positive semi-definite {yes[self.semidefinite]:4} eigenvalues from "
-            f"{self.smallest:.3g} to {self.largest:.3g}, {self.rank} of them not zero",
+            f"  symmetric: {yes[self.symmetric]}, |K(u, v) - K(v, u)| <= {self.asymmetry:.1e}",
+            f"  positive semi-definite: {yes[self.semidefinite]}, {spectrum}",
         ]
         if self.pair is not None:
             i, j = self.pair
@@ -100,7 +102,7 @@ class KernelCheck:
                 if i == j
                 else f"K(u, v)² > K(u, u) K(v, v), rows {i}, {j}"
             )
-            lines.append(f"  Cauchy-Schwarz         NO   {what}")
+            lines.append(f"  Cauchy-Schwarz: NO, {what}")
         if self:
             lines.append("Mercer: no counterexample here; a kernel has none on any rows.")
         elif not self.symmetric:
@@ -155,7 +157,7 @@ def check_kernel(K, X=None, *, tol=None, max_rows=2000, random_state=0):
     True
     >>> found = check_kernel(Sigmoid(gamma=1.0, coef0=-1.0), X)
     >>> bool(found), found.pair
-    (False, (3, 3))
+    (False, (4, 4))
     """
     matrix = X is None or is_precomputed(K)
     Z = check_array(K if X is None else X, dtype=FLOATS, accept_sparse="csr").astype(float)
