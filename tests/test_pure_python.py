@@ -75,6 +75,13 @@ found["SGDRegressor"] = SGDRegressor("huber", random_state=0, max_iter=5).fit(X,
 found["perceptron"] = perceptron(X, np.sign(y), max_updates=50).w.tolist()
 for name in ("linear", "polynomial", "rbf", "sigmoid", "laplacian"):
     found[f"kernel {name}"] = kernels.get(name)(X, X[:4]).ravel().tolist()
+from mlreplica.decomposition import KernelPCA
+from mlreplica.kernel_approximation import Nystroem, RBFSampler
+from mlreplica.kernel_ridge import KernelRidge
+
+for model in (KernelPCA(2, kernel="rbf"), Nystroem(n_components=9, random_state=0), RBFSampler(random_state=0)):
+    found[type(model).__name__] = model.fit(X).transform(X[:5]).ravel().tolist()
+found["KernelRidge"] = KernelRidge(kernel="rbf").fit(X, y, w).predict(X).tolist()
 for name in ("logistic", "huber", "poisson"):
     target = {"logistic": np.sign(y), "huber": y, "poisson": label}[name]
     found[f"loss {name}"] = losses.get(name).gradient(target, X[:, 0]).tolist()
