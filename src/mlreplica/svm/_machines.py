@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import run
 from mlreplica.kernels import Precomputed
 
 from ._rows import Rows
 from ._scores import pairs_of
-from ._smo import BLOCK
+from ._smo import LARGE_BLOCK
 
 
 class Machine(NamedTuple):
@@ -38,18 +39,23 @@ def machines_of(codes, k, weights, one_vs_rest=False):
         index = np.flatnonzero(used)
         signs = [np.where(codes[index] == c, 1.0, -1.0) for c in range(k)]
         return [Machine(index, s, c, -1) for c, s in enumerate(signs)]
-    made = []
-    for i, j in pairs_of(k):
-        index = np.flatnonzero(used & ((codes == i) | (codes == j)) if k > 2 else used)
-        made.append(Machine(index, np.where(codes[index] == i, 1.0, -1.0), i, j))
-    return made
+    if k == 2:
+        index = np.flatnonzero(used)
+        return [Machine(index, np.where(codes[index] == 0, 1.0, -1.0), 0, 1)]
+    of = [np.flatnonzero(used & (codes == c)) for c in range(k)]
+    return [
+        Machine(
+            np.concatenate([of[i], of[j]]), np.repeat([1.0, -1.0], [len(of[i]), len(of[j])]), i, j
+        )
+        for i, j in pairs_of(k)
+    ]
 
 
-def joint(solvers, last, at_once):
+def joint(solvers, last, at_once, seen):
     """Drive solvers to their ends, all in turn or one after the other; yield `Joint` states.
 
-    `last` receives every solver's last state. One after the other there is nothing to yield before
-    the last of them has begun.
+    `last` receives every solver's last state. Nothing is yielded before all have begun and, unless
+    the states are `seen` by somebody, none before the end.
     """
 
     def advance(k):
@@ -58,59 +64,88 @@ def joint(solvers, last, at_once):
             last[k] = state
         return state is not None
 
+    def finish(k):
+        while advance(k):
+            pass
+
     going = list(range(len(solvers)))
+    if at_once and not seen:
+        run(finish, going)
+        yield total(last)
+        return
     if not at_once:
         *first, final = going
         for k in first:
-            while advance(k):
-                pass
+            finish(k)
         going = [final]
     while going := [k for k, more in zip(going, run(advance, going), strict=True) if more]:
-        yield Joint(
-            sum(s.objective for s in last),
-            sum(s.dual for s in last),
-            sum(s.gap for s in last),
-            max(s.violation for s in last),
-            sum(s.pairs for s in last),
-        )
+        yield total(last)
+
+
+def total(states):
+    """A `Joint` state from those of all solvers"""
+    return Joint(
+        sum(s.objective for s in states),
+        sum(s.dual for s in states),
+        sum(s.gap for s in states),
+        max(s.violation for s in states),
+        sum(s.pairs for s in states),
+    )
 
 
 class Grams:
     """`Rows` for each of several machines, out of one Gram matrix if that fits in `cache_size`.
 
-    Then it is computed once, and all machines can be solved at once.
+    Then it is computed once, its rows in the order of `codes` so that every class is a block of
+    it, and all machines can be solved at once.
     """
 
-    def __init__(self, kernel, X, machines, cache_size):
+    def __init__(self, kernel, X, machines, cache_size, codes):
         self.kernel, self.X, self.cache_size = kernel, X, cache_size
         everything = 8e-6 * (X.shape[0] ** 2 + sum(len(m.index) ** 2 for m in machines))
         self.at_once = len(machines) == 1 or everything <= cache_size
         self.K = None
         if len(machines) > 1 and self.at_once:
-            self.K = X if isinstance(kernel, Precomputed) else kernel.block(X, X, *dense_out(X))
+            order = np.argsort(codes, kind="stable")
+            self.place = np.empty(len(order), dtype=np.int64)
+            self.place[order] = np.arange(len(order))
+            if isinstance(kernel, Precomputed):
+                self.K = X[order[:, None], order]
+            else:
+                X = X[order]
+                self.K = kernel.block(X, X, np.empty((len(order), len(order))))
 
     def rows(self, index):
         """The rows of the Gram matrix of X[index]."""
-        all_of_them = len(index) == self.X.shape[0]
         if self.K is not None:
-            K = self.K if all_of_them else self.K[index[:, None], index]
+            place = self.place[index]
+            breaks = np.flatnonzero(np.diff(place) != 1) + 1
+            runs = np.concatenate([[0], breaks, [len(place)]])
+            gather_runs(self.K, place, runs, K := np.empty((len(index), len(index))))
             return Rows(Precomputed(), K, self.cache_size, dtype=float)
-        if all_of_them:
+        if len(index) == self.X.shape[0]:
             X = self.X
         elif isinstance(self.kernel, Precomputed):
             X = self.X[index[:, None], index]
         else:
             X = self.X[index]
-        return Rows(self.kernel, X, self.cache_size, least=BLOCK)
+        return Rows(self.kernel, X, self.cache_size, least=LARGE_BLOCK)
 
     def between(self, index, others):
         """K(X[index], X[others])"""
-        if self.K is not None or isinstance(self.kernel, Precomputed):
-            return (self.X if self.K is None else self.K)[index[:, None], others]
-        return self.kernel.block(self.X[index], self.X[others], *dense_out(self.X, index, others))
+        if self.K is not None:
+            return self.K[self.place[index][:, None], self.place[others]]
+        if isinstance(self.kernel, Precomputed):
+            return self.X[index[:, None], others]
+        out = np.empty((len(index), len(others)))
+        return self.kernel.block(self.X[index], self.X[others], out)
 
 
-def dense_out(X, rows=None, columns=None):
-    """An array for a block of the Gram matrix, in a tuple."""
-    n = X.shape[0]
-    return (np.empty((n if rows is None else len(rows), n if columns is None else len(columns))),)
+@kernel
+def gather_runs(whole, place, runs, K):
+    """K_rk = whole[place_r, place_k]; from runs[m] to runs[m + 1] places follow one another."""
+    for r in range(len(place)):
+        row = whole[place[r]]
+        for m in range(len(runs) - 1):
+            a, b = runs[m], runs[m + 1]
+            K[r, a:b] = row[place[a] : place[a] + b - a]

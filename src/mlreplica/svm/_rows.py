@@ -1,19 +1,29 @@
-"""Rows of a Gram matrix: computed in blocks by one matrix product, the last ones used kept
+"""Rows of a Gram matrix: computed in tiles by matrix products, the last ones used kept
 
 A support vector machine asks for rows K(x_i, ·) again and again, and n² of their entries may be
 too many to keep. `Rows` keeps as many as `cache_size` megabytes hold, in single precision (in
-double where there are few), and forgets those that were asked for longest ago. `times` gives
-products Kβ in double precision and keeps nothing.
+double where there are few), and forgets those that were asked for longest ago. Columns that no
+longer matter can be dropped, which makes room for more rows. `times` gives products Kβ in double
+precision and keeps nothing.
 """
 
 import numpy as np
 
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
-from mlreplica.kernels import Precomputed, squared_norms
+from mlreplica.kernels import (
+    RBF,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    squared_norms,
+)
 
-SMALL = 1000  # rows; so few are kept in double precision
-CHUNK = 1 << 18  # entries of a Gram matrix that one task computes at a time
+SMALL = 1024  # rows; so few are kept in double precision
+TILE = 1 << 17  # entries of a Gram matrix that one task computes at a time
+NARROW = 128  # columns of X up to which a small Gram matrix is sooner computed than collected
 
 
 class Rows:
@@ -33,40 +43,71 @@ class Rows:
     """
 
     def __init__(self, kernel, X, cache_size=200.0, *, least=2, dtype=None):
-        self.n = X.shape[0]
-        self.kernel, self.cache_size, self.least = kernel, cache_size, min(self.n, least)
-        self.precomputed = isinstance(kernel, Precomputed)
-        self.sparse = hasattr(X, "indptr")
-        if not (self.precomputed or self.sparse):
-            X = X - X.mean(axis=0) if shift_invariant(kernel) else X
+        self.n, self.kernel = X.shape[0], kernel
+        self.precomputed, self.sparse = isinstance(kernel, Precomputed), hasattr(X, "indptr")
+        if isinstance(kernel, RBF | Laplacian) and not self.sparse:
+            X = X - X.mean(axis=0)  # distances stay, and shorter rows cancel less
         self.X = X
         self.dtype = np.dtype(dtype or (np.float64 if self.n <= SMALL else np.float32))
         self.x_sq = None if self.precomputed else squared_norms(X)
         self.diag = np.asarray(kernel.diag(X), dtype=float)
+        self.A = X.astype(self.dtype, copy=False)
+        self.a_sq = None if self.precomputed else self.x_sq.astype(self.dtype, copy=False)
+        most = max(
+            min(least, self.n),
+            min(self.n, int(cache_size * 1e6 / (X.shape[0] * self.dtype.itemsize))),
+        )
+        self.buffer = None if self.whole(most) else np.empty(most * self.n, self.dtype)
         self.restrict(None)
+
+    def whole(self, most):
+        """Whether the rows lie there already."""
+        return self.precomputed and most == self.n and self.A.flags.c_contiguous
 
     def restrict(self, columns):
         """Keep only these columns of the rows from now on (None: all); what was kept is lost."""
-        self.columns = columns
-        X = self.X
-        if columns is not None:
-            X = X[:, columns] if self.precomputed else X[columns]
-        self.Y = X.astype(self.dtype, copy=False)
-        self.y_sq = None if self.x_sq is None else self.x_sq.astype(self.dtype, copy=False)
-        width = self.Y.shape[1] if self.precomputed else self.Y.shape[0]
-        if columns is not None and self.y_sq is not None:
-            self.y_sq = self.y_sq[columns]
-        room = int(self.cache_size * 1e6 / (self.dtype.itemsize * width))
-        self.kept = np.empty((max(self.least, min(self.n, room)), width), self.dtype)
-        self.slot = np.full(self.n, -1)  # where a row is kept
-        self.owner = np.full(len(self.kept), -1)  # which row a slot keeps
-        self.used = np.zeros(len(self.kept), dtype=np.int64)  # when it was last asked for
+        self.columns = np.arange(self.n) if columns is None else columns
+        self.select()
+        width = len(self.columns)
+        if self.buffer is None and columns is None:
+            self.kept = self.A
+            self.slot = self.owner = np.arange(self.n)
+        else:
+            if self.buffer is None:
+                self.buffer = np.empty(self.n * width, self.dtype)
+            slots = min(self.n, len(self.buffer) // width)
+            self.kept = self.buffer[: slots * width].reshape(slots, width)
+            self.slot, self.owner = np.full(self.n, -1), np.full(slots, -1)
+        self.used = np.zeros(len(self.kept), dtype=np.int64)  # when a slot was last asked for
         self.clock = 0
+
+    def select(self):
+        """The other side of the Gram matrix: the rows of X that its columns stand for."""
+        if len(self.columns) == self.n:
+            self.Y, self.y_sq = self.A, self.a_sq
+        elif self.precomputed:
+            self.Y, self.y_sq = np.ascontiguousarray(self.A[:, self.columns]), None
+        else:
+            self.Y, self.y_sq = self.A[self.columns], self.a_sq[self.columns]
+
+    def drop(self, keep):
+        """Keep only those of the columns whose places are given, in rising order, and all rows."""
+        if self.buffer is None:
+            self.restrict(self.columns[keep])
+            return
+        slots, width = self.kept.shape
+        pack(self.buffer, slots, width, keep)
+        more = min(self.n, len(self.buffer) // len(keep))
+        self.kept = self.buffer[: more * len(keep)].reshape(more, len(keep))
+        self.owner = np.concatenate([self.owner, np.full(more - slots, -1)])
+        self.used = np.concatenate([self.used, np.zeros(more - slots, dtype=np.int64)])
+        self.columns = self.columns[keep]
+        self.select()
 
     def fetch(self, indices):
         """Where in `kept` the rows of these distinct indices are, computing those that are not."""
-        self.clock += 1
         slots = self.slot[indices]
+        self.clock += 1
         self.used[slots[slots >= 0]] = self.clock
         missing = indices[slots < 0]
         if len(missing):
@@ -79,22 +120,44 @@ class Rows:
         return slots
 
     def fill(self, indices, slots):
-        """Compute rows, a chunk of them per task."""
-        width = self.kept.shape[1]
-        parts = max(-(-len(indices) * width // CHUNK), min(n_threads(), len(indices)))
+        """Compute rows, some columns of all of them per task."""
+        left = self.left(indices)
 
         def one(part):
-            self.kept[slots[part]] = self.block(indices[part])
+            self.kept[slots, part] = self.tile(indices, left, part)
 
-        run(one, split(len(indices), parts))
+        width = self.kept.shape[1]
+        parts = max(-(-len(indices) * width // TILE), min(n_threads(), width // 64))
+        run(one, split(width, parts))
 
-    def block(self, indices):
-        """Rows of K at the columns kept, in the type that is kept."""
+    def left(self, indices):
+        """Rows of X as the left factor of a product: dense, unless they are too long for that."""
+        A = self.A[indices]
+        return A.toarray() if self.sparse and A.shape[0] * A.shape[1] < 1 << 23 else A
+
+    def tile(self, indices, left, part):
+        """K at some rows and columns"""
         if self.precomputed:
-            return self.Y[indices]
-        A = self.X[indices].astype(self.dtype, copy=False)
-        out = np.empty((len(indices), self.kept.shape[1]), self.dtype)
-        return self.kernel.block(A, self.Y, out, self.x_sq[indices], self.y_sq)
+            return self.Y[indices, part]
+        out = np.empty((len(indices), part.stop - part.start), self.dtype)
+        return self.kernel.block(left, self.Y[part], out, self.a_sq[indices], self.y_sq[part])
+
+    def square(self, indices, slots, places):
+        """K among some indices, whose rows are in `slots` and whose columns are at `places`."""
+        cheap = isinstance(self.kernel, RBF | Linear | Polynomial | Sigmoid) and not self.sparse
+        out = np.empty((len(indices), len(indices)), self.dtype)
+        if cheap and self.A.shape[1] <= NARROW:
+            A, sq = self.A[indices], self.a_sq[indices]
+            for part in split(len(A), -(-len(A) // 128)):  # so few that no thread is called
+                self.kernel.block(A[part], A, out[part], sq[part], sq)
+            return out
+        gather(self.kept, slots, places, out)
+        return out
+
+    def matrix(self):
+        """All rows, where they fit."""
+        slots = self.fetch(np.arange(self.n))
+        return self.kept if self.buffer is None else self.kept[slots]
 
     def add(self, G, slots, d):
         """G ← G + Σ_r d_r · kept[slots_r], the columns shared among the threads."""
@@ -107,26 +170,30 @@ class Rows:
         b, G = beta[chosen], np.zeros(self.n)
         if not len(chosen):
             return G
+        if self.precomputed:
+            return self.X[:, chosen] @ b if len(chosen) < self.n else self.X @ b
+        right, norms = self.X[chosen], self.x_sq[chosen]
+        inner = split(len(chosen), -(-len(chosen) // 512))
 
         def one(part):
-            if self.precomputed:
-                G[part] = self.X[part][:, chosen] @ b
-                return
-            out = np.empty((part.stop - part.start, len(chosen)))
-            self.kernel.block(self.X[part], support, out, self.x_sq[part], norms)
-            G[part] = out @ b
+            left, sq = self.X[part], self.x_sq[part]
+            out = np.empty(left.shape[0] * (inner[-1].stop - inner[-1].start))
+            for some in inner:
+                m = some.stop - some.start
+                K = out[: left.shape[0] * m].reshape(-1, m)
+                G[part] += self.kernel.block(left, right[some], K, sq, norms[some]) @ b[some]
 
-        support = None if self.precomputed else self.X[chosen]
-        norms = None if self.precomputed else self.x_sq[chosen]
-        run(one, split(self.n, max(n_threads(), -(-self.n * len(chosen) // CHUNK))))
+        run(one, split(self.n, max(n_threads(), self.n // 256)))
         return G
 
 
-def shift_invariant(kernel):
-    """Whether K(u + a, v + a) = K(u, v), so that the rows may be centred."""
-    from mlreplica.kernels import RBF, Laplacian
-
-    return isinstance(kernel, RBF | Laplacian)
+@kernel
+def pack(buffer, slots, width, keep):
+    """Rows of `width` entries, one after the other, become rows of the entries at `keep`."""
+    m = len(keep)
+    for r in range(slots):
+        for k in range(m):
+            buffer[r * m + k] = buffer[r * width + keep[k]]  # never read after it is written
 
 
 @kernel
@@ -148,11 +215,11 @@ def add_rows(G, kept, slots, d, start, stop):
             k0, k1 = kept[slots[r], a:b], kept[slots[r + 1], a:b]
             k2, k3 = kept[slots[r + 2], a:b], kept[slots[r + 3], a:b]
             d0, d1, d2, d3 = d[r], d[r + 1], d[r + 2], d[r + 3]
-            for k in range(b - a):
+            for k in range(len(g)):
                 g[k] += d0 * k0[k] + d1 * k1[k] + d2 * k2[k] + d3 * k3[k]
             r += 4
         while r < len(slots):
             k0, d0 = kept[slots[r], a:b], d[r]
-            for k in range(b - a):
+            for k in range(len(g)):
                 g[k] += d0 * k0[k]
             r += 1

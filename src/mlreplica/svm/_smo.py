@@ -57,18 +57,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlreplica.core.bits import INDEX, LARGEST, ordered
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import one_blas_thread
 
-from ._rows import gather
-
-BLOCK = 512  # variables in a working set
+BLOCK, LARGE_BLOCK = 512, 1024  # variables in a working set, of few rows and of many
+PART = 0.1  # of its first violation that a block is solved to
+MOST = 50_000  # steps in one block
+SETTLED = 3  # blocks that a variable rests at its bound before it is set aside
+PATIENCE = 5  # exact computations of f that find no progress before the solver gives up
 TAU = 1e-12  # stands for an η that is not positive: the step then goes to the end of the box
 ROUNDING = 1e-14  # of an entry of f, as a part of the terms that it is the sum of
 BARRED = 1e300  # added to f_k where β_k must not move: it is never chosen
-LOW = np.int64(4095)  # the bits of a float that hold its index in a search: 4096 a block
-LARGEST = np.int64(0x7FFFFFFFFFFFFFFF)
-LARGEST = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 class Problem(NamedTuple):
@@ -83,6 +83,7 @@ class Problem(NamedTuple):
     high: np.ndarray  # (N,), may be inf
     row: np.ndarray  # (N,) of int64
     group: np.ndarray  # (N,) of int64: 0, or 0 and 1
+    groups: int  # how many there are
 
 
 class State(NamedTuple):
@@ -103,33 +104,37 @@ class State(NamedTuple):
 def problem(q, low, high, row=None, group=None):
     """A `Problem` from arrays; one variable a row and one group unless said."""
     N = len(q)
-    arrays = (np.ascontiguousarray(np.broadcast_to(a, N), dtype=float) for a in (q, low, high))
+    arrays = (np.ascontiguousarray(a, dtype=float) for a in (q, low, high))
     row = np.arange(N) if row is None else np.asarray(row, dtype=np.int64)
     group = np.zeros(N, dtype=np.int64) if group is None else np.asarray(group, dtype=np.int64)
-    return Problem(*arrays, row, group)
+    return Problem(*arrays, row, group, int(group.max(initial=0)) + 1)
 
 
 @kernel
-def smallest(bits, start, stop):
-    """The index in [start, stop) of the smallest of some floats, given by their bits.
-
-    Bits of floats, those of negative ones turned round, are ordered as integers are, and a minimum
-    of integers compiles to SIMD, one of floats does not. The index takes the lowest bits.
-    """
+def most_violating(f, up, K_i, K_j, t):
+    """Update (8) after the last step, and the i of (9), in one pass."""
     best = LARGEST
-    for k in range(start, stop):
-        ordered = bits[k] ^ ((bits[k] >> 63) & LARGEST)
-        best = min(best, (ordered & ~LOW) | k)
-    return best & LOW
+    for k in range(len(f)):
+        f_k = f[k] + t * (K_i[k] - K_j[k])
+        f[k] = f_k
+        best = min(best, ordered(f_k + up[k], k))
+    return best & INDEX
 
 
 @kernel
-def largest(bits, start, stop):
-    """The index in [start, stop) of the largest of some floats ≥ 0, given by their bits."""
-    best = np.int64(0)
-    for k in range(start, stop):
-        best = max(best, (bits[k] & ~LOW) | k)
-    return best & LOW
+def best_partner(f, down, K_i, diag, i):
+    """The j of (9), and by how much i violates (5) together with the worst of all."""
+    f_i, K_ii = f[i], diag[i]
+    best, worst = np.int64(0), np.int64(0)
+    for k in range(len(f)):
+        d = f[k] - down[k] - f_i
+        d = d if d > 0.0 else 0.0  # noqa: FURB136
+        eta = K_ii + diag[k] - 2.0 * K_i[k]  # (6)
+        eta = eta if eta > TAU else TAU  # noqa: FURB136
+        best = max(best, ordered(d * d / eta, k))
+        worst = max(worst, ordered(d, k))
+    j = worst & INDEX
+    return best & INDEX, f[j] - down[j] - f_i  # negative if nobody violates (5) with i
 
 
 @kernel
@@ -140,37 +145,27 @@ def solve_block(K, low, high, beta, f, edges, tol, part, most):
     variables from edges[g] to edges[g + 1]. Returns the number of steps.
     """
     m = len(f)
-    up, down, diag, key, gain = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    key_bits, gain_bits = key.view(np.int64), gain.view(np.int64)
+    up, down, diag = np.empty(m), np.empty(m), np.empty(m)
     for k in range(m):
         diag[k] = K[k, k]
         up[k] = 0.0 if beta[k] < high[k] else BARRED
         down[k] = 0.0 if beta[k] > low[k] else BARRED
     i, j, t = 0, 0, 0.0
     for step in range(most + 1):
-        K_i, K_j = K[i], K[j]
-        for k in range(m):
-            f[k] += t * K_i[k] - t * K_j[k]  # (8), of the step before
-            key[k] = f[k] + up[k]
-        worst = 0.0
+        u, v, worst = 0, 0, 0.0
         for g in range(len(edges) - 1):
-            start, stop = edges[g], edges[g + 1]
-            u = smallest(key_bits, start, stop)
-            f_u, K_u, K_uu = f[u], K[u], diag[u]
-            for k in range(start, stop):
-                d = f[k] - down[k] - f_u
-                d = d if d > 0.0 else 0.0  # noqa: FURB136
-                eta = K_uu + diag[k] - 2.0 * K_u[k]  # (6)
-                eta = eta if eta > TAU else TAU  # noqa: FURB136
-                key[k] = d
-                gain[k] = d * d / eta
-            top = key[largest(key_bits, start, stop)] if up[u] == 0.0 else 0.0
-            if top > worst:
-                i, j, worst = u, largest(gain_bits, start, stop), top
+            a, b = edges[g], edges[g + 1]
+            first = most_violating(f[a:b], up[a:b], K[i, a:b], K[j, a:b], t)
+            if a < b and up[a + first] == 0.0:
+                K_u = K[a + first, a:b]
+                mate, violation = best_partner(f[a:b], down[a:b], K_u, diag[a:b], first)
+                if violation > worst:
+                    u, v, worst = a + first, a + mate, violation
         if step == 0:
             tol = max(tol, part * worst)
         if worst <= tol or step == most:
             return step
+        i, j = u, v
         t = (f[j] - f[i]) / max(diag[i] + diag[j] - 2.0 * K[i, j], TAU)
         t = min(t, high[i] - beta[i], beta[j] - low[j])  # (7)
         beta[i] = high[i] if t == high[i] - beta[i] else beta[i] + t
@@ -181,38 +176,65 @@ def solve_block(K, low, high, beta, f, edges, tol, part, most):
     return most
 
 
-def frontier(P, beta, f):
-    """The violation of (5), the worst of all groups, and every group's b."""
-    worst, b = 0.0, []
-    can_grow, can_shrink = beta < P.high, beta > P.low
-    for g in range(int(P.group.max(initial=0)) + 1):
-        mine = P.group == g
-        below = f[mine & can_shrink].max(initial=-np.inf)
-        above = f[mine & can_grow].min(initial=np.inf)
-        worst = max(worst, below - above)
-        free = f[mine & can_grow & can_shrink]
-        if len(free):
-            b.append(-float(free.mean()))
-        elif np.isfinite(below) and np.isfinite(above):
-            b.append(-0.5 * float(below + above))
+@kernel
+def frontier(beta, f, low, high, group, sides):
+    """Row g of `sides`: both sides of (5) in group g, Σ f over 0 < α < c, and their number."""
+    for g in range(len(sides)):
+        sides[g, 0], sides[g, 1], sides[g, 2], sides[g, 3] = -np.inf, np.inf, 0.0, 0.0
+    for k in range(len(f)):
+        g, f_k = group[k], f[k]
+        shrinks, grows = beta[k] > low[k], beta[k] < high[k]
+        if shrinks and f_k > sides[g, 0]:
+            sides[g, 0] = f_k
+        if grows and f_k < sides[g, 1]:
+            sides[g, 1] = f_k
+        if shrinks and grows:
+            sides[g, 2] += f_k
+            sides[g, 3] += 1.0
+
+
+@kernel
+def gap_and_dual(beta, f, q, low, high, group, b):
+    """(10) and −D"""
+    gap, dual = 0.0, 0.0
+    for k in range(len(f)):
+        h = f[k] + b[group[k]]
+        gap += h * beta[k]
+        if h < 0.0:
+            gap -= h * high[k]
+        elif h > 0.0:
+            gap -= h * low[k]
+        dual -= 0.5 * beta[k] * (f[k] + q[k])
+    return gap, dual
+
+
+def violation_and_b(P, beta, f):
+    """The violation of (5), the worst of all groups, every group's b, and both sides of (5)."""
+    sides = np.empty((P.groups, 4))
+    frontier(beta, f, P.low, P.high, P.group, sides)
+    return max(0.0, float((sides[:, 0] - sides[:, 1]).max())), offsets(sides), sides
+
+
+def offsets(sides):
+    """b of every group: from the rows on the margin, or from the middle of what (5) allows."""
+    b = []
+    for below, above, total, count in sides:
+        if count:
+            b.append(-total / count)
         else:
-            b.append(-float(below if np.isfinite(below) else above if np.isfinite(above) else 0.0))
-    return float(worst), np.array(b)
+            ends = [end for end in (below, above) if np.isfinite(end)]
+            b.append(-sum(ends) / max(len(ends), 1))
+    return np.array(b)
 
 
-def report(P, beta, f, pairs, active, longest):
-    """A `State` at β: objectives and the gap (10), which bounds both.
-
-    `longest` is the largest K_ii.
-    """
-    violation, b = frontier(P, beta, f)
-    h = f + b[P.group]
-    with np.errstate(invalid="ignore"):
-        least = np.where(h < 0.0, h * P.high, np.where(h > 0.0, h * P.low, 0.0))
-    gap = max(float(h @ beta - least.sum()), 0.0)
-    dual = -0.5 * float(beta @ (f + P.q))
+def report(P, beta, G, pairs, active, longest):
+    """A `State` at β, from G = Kβ; `longest` is the largest K_ii."""
+    f = G[P.row] + P.q
+    violation, b, _ = violation_and_b(P, beta, f)
+    gap, dual = gap_and_dual(beta, f, P.q, P.low, P.high, P.group, b)
+    gap = max(gap, 0.0)
     floor = ROUNDING * (longest * float(np.abs(beta).sum()) + float(np.abs(P.q).max(initial=0.0)))
-    return State(beta, f, b, dual + gap, dual, gap, violation, floor, pairs, active)
+    return State(beta.copy(), f, b, dual + gap, dual, gap, violation, floor, pairs, active)
 
 
 def choose(P, beta, f, old, size):
@@ -220,41 +242,44 @@ def choose(P, beta, f, old, size):
 
     Returns indices sorted by group, and where in them the groups begin and end.
     """
-    groups = int(P.group.max(initial=0)) + 1
     if len(f) <= size:
-        return by_group(P, np.arange(len(f)), groups)
+        return by_group(P, np.arange(len(f)))
     old = old[len(old) - min(len(old), size // 2) :]
     up = np.where(beta < P.high, f, np.inf)
     down = np.where(beta > P.low, -f, np.inf)
     up[old] = down[old] = np.inf
-    share = max(1, (size - len(old)) // (2 * groups))
+    share = max(1, (size - len(old)) // (2 * P.groups))
     new = []
-    for g in range(groups):
+    for g in range(P.groups):
         for side in (up, down):
-            worth = side if groups == 1 else np.where(P.group == g, side, np.inf)
-            if share < len(worth):
-                best = np.argpartition(worth, share)[:share]
-            else:
-                best = np.arange(len(worth))
+            worth = side if P.groups == 1 else np.where(P.group == g, side, np.inf)
+            best = np.argpartition(worth, share)[:share]
             best = best[worth[best] < np.inf]
             up[best] = down[best] = np.inf
             new.append(best)
-    return by_group(P, np.concatenate([old, *new]), groups)
+    return by_group(P, np.concatenate([old, *new]))
 
 
-def by_group(P, chosen, groups):
+def by_group(P, chosen):
     """Indices sorted by group, and where in them the groups begin and end."""
-    if groups == 1:
+    if P.groups == 1:
         return chosen, np.array([0, len(chosen)])
     order = np.argsort(P.group[chosen], kind="stable")
-    return chosen[order], np.searchsorted(P.group[chosen[order]], np.arange(groups + 1))
+    return chosen[order], np.searchsorted(P.group[chosen[order]], np.arange(P.groups + 1))
+
+
+def settled(P, beta, f, sides):
+    """Variables at a bound that no pair would move: the other side of (5) has none to gain with."""
+    below, above = sides[P.group, 0], sides[P.group, 1]
+    return ((beta <= P.low) & (f > below)) | ((beta >= P.high) & (f < above))
 
 
 def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
-    """Solve (3); yield a `State` after every block, with f exact in the last one.
+    """Solve (3); yield a `State` after every block, and last one whose f is exact.
 
     Ends when the violation of (5), computed anew in double precision, is at most tol; when
-    `max_pairs` steps are taken; or when steps no longer lower D (rounding).
+    `max_pairs` steps are taken; or when steps no longer lower the violation (rounding). While
+    variables are set aside, their f is old, the dual that of the last exact f, the gap inf.
 
     Parameters
     ----------
@@ -271,36 +296,87 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
     shrinking : bool
         Set variables aside that have come to rest at a bound.
     """
-    N = len(P.q)
+    N, longest = len(P.q), float(np.abs(rows.diag).max(initial=0.0))
     beta = np.zeros(N) if beta is None else beta.copy()
-    most = max(10**7, 100 * N) if max_pairs is None else max_pairs
-    G = rows.times(np.bincount(P.row, beta, rows.n))
-    pairs, stalls, chosen = 0, 0, np.empty(0, dtype=np.int64)
-    size, longest = min(N, BLOCK, len(rows.kept)), float(np.abs(rows.diag).max(initial=0.0))
-    state = report(P, beta, G[P.row] + P.q, pairs, N, longest)
+    budget = max(10**7, 100 * N) if max_pairs is None else max_pairs
+    G = rows.times(np.bincount(P.row, beta, rows.n)) if beta.any() else np.zeros(rows.n)
+    pairs, least, best, fruitless = 0, np.inf, -np.inf, 0
+    state = report(P, beta, G, pairs, N, longest)
     yield state
-    while state.violation > max(tol, state.floor) and pairs < most and stalls < 10:
-        chosen, edges = choose(P, beta, state.f, chosen, size)
-        which, place = np.unique(P.row[chosen], return_inverse=True)
-        with one_blas_thread():
-            slots = rows.fetch(which)
-            K = np.empty((len(chosen), len(chosen)), rows.dtype)
-            gather(rows.kept, slots[place], P.row[chosen], K)
-            b, f = beta[chosen], state.f[chosen]
-            whole = len(chosen) == N
-            tight, part = (tol, 0.0) if whole else (0.5 * tol, 0.1)
-            took = solve_block(
-                K, P.low[chosen], P.high[chosen], b, f, edges, tight, part, most - pairs
-            )
+    solve = one_block if N <= LARGE_BLOCK and rows.dtype == np.float64 else blocks
+    while state.violation > max(tol, state.floor) and pairs < budget and fruitless < PATIENCE:
+        for took, active in solve(rows, P, beta, G, tol, budget - pairs, shrinking):
             pairs += took
-            d = np.bincount(place, b - beta[chosen], len(which))
-            rows.add(G, slots[d != 0.0], d[d != 0.0])
-        beta = beta.copy()
-        beta[chosen] = b
-        new = report(P, beta, G[P.row] + P.q, pairs, N, longest)
-        if new.violation <= tol or took == 0:
+            state = report(P, beta, G, pairs, active, longest)
+            if active < N:
+                state = state._replace(objective=np.inf, gap=np.inf)
+            yield state
+        if solve is blocks:
             G = rows.times(np.bincount(P.row, beta, rows.n))
-            new = report(P, beta, G[P.row] + P.q, pairs, N, longest)
-        stalls = stalls + 1 if new.dual <= state.dual else 0
-        state = new
-        yield state
+            state = report(P, beta, G, pairs, N, longest)
+            yield state
+        gained = state.violation < 0.9 * least or state.dual > best + 1e-12 * abs(best)
+        fruitless = 0 if gained else fruitless + 1
+        least, best = min(least, state.violation), max(best, state.dual)
+
+
+def one_block(rows, P, beta, G, tol, budget, shrinking):
+    """Solve few variables all at once, in double precision; beta and G change in place."""
+    K = rows.matrix()
+    chosen, edges = by_group(P, np.arange(len(beta)))
+    block = K if P.groups == 1 and len(K) == len(beta) else K[P.row[chosen][:, None], P.row[chosen]]
+    b, f, low, high = beta[chosen], (G[P.row] + P.q)[chosen], P.low[chosen], P.high[chosen]
+    took = solve_block(block, low, high, b, f, edges, tol, 0.0, min(budget, MOST))
+    beta[chosen] = b
+    G[:] = K @ (beta if len(K) == len(beta) else np.bincount(P.row, beta, len(K)))
+    yield took, len(beta)
+
+
+def blocks(rows, P, beta, G, tol, budget, shrinking):
+    """Solve block after block until (5) holds within tol, f being what single precision makes it.
+
+    beta changes in place, and G as long as no variable is set aside. Yields the steps taken and
+    how many variables are active.
+    """
+    if len(rows.columns) < rows.n:
+        rows.restrict(None)
+    active, p, b, g = np.arange(len(beta)), P, beta, G
+    chosen, rest = np.empty(0, dtype=np.int64), np.zeros(len(beta), dtype=np.int64)
+    size = min(LARGE_BLOCK, max(BLOCK, rows.n // 16), len(rows.kept))
+    while budget > 0:
+        f = g[p.row] + p.q
+        violation, _, sides = violation_and_b(p, b, f)
+        if violation <= tol:
+            return
+        if shrinking and len(b) > 4 * BLOCK:
+            rest = np.where(settled(p, b, f, sides), rest + 1, 0)
+            keep = np.flatnonzero(rest < SETTLED)
+            if len(keep) < 0.75 * len(b):
+                columns, row = np.unique(p.row[keep], return_inverse=True)
+                rows.drop(columns)
+                place = np.full(len(b), -1)
+                place[keep] = np.arange(len(keep))
+                chosen = place[chosen]
+                chosen = chosen[chosen >= 0]
+                arrays = (a[keep] for a in (p.q, p.low, p.high))
+                p = Problem(*arrays, row, p.group[keep], p.groups)
+                active, b, g, f, rest = active[keep], b[keep], g[columns], f[keep], rest[keep]
+        chosen, edges = choose(p, b, f, chosen, size)
+        places = p.row[chosen]
+        which, inverse = np.unique(places, return_inverse=True)
+        with one_blas_thread():
+            slots = rows.fetch(rows.columns[which])
+            K = rows.square(rows.columns[places], slots[inverse], places)
+            new, part = b[chosen], 0.0 if len(chosen) == len(b) else PART
+            took = solve_block(
+                K, p.low[chosen], p.high[chosen], new, f[chosen], edges, 0.5 * tol, part,
+                min(budget, MOST),
+            )  # fmt: skip
+            d = np.bincount(inverse, new - b[chosen], len(which))
+            rows.add(g, slots[d != 0.0], d[d != 0.0])
+        budget -= took
+        b[chosen] = new
+        beta[active] = b
+        yield took, len(active)
+        if took == 0:
+            return

@@ -96,12 +96,13 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
             )
         weights = self._read_weights(sample_weight, X, codes)
         machines = machines_of(codes, len(self.classes_), weights, self._one_vs_rest)
-        grams = Grams(self._kernel, X, machines, self.cache_size)
-        states = self._solve(grams, machines, weights, watched=True)
+        grams = Grams(self._kernel, X, machines, self.cache_size, codes)
+        duals = [self._dual(machine, weights[machine.index]) for machine in machines]
+        states = self._solve(grams, machines, duals, watched=True)
         betas, b = zip(*map(self._decision_of, states), strict=True)
         self._publish_machines(X, codes, machines, betas, np.array(b))
         self.n_iter_ = np.array([state.pairs for state in states], dtype=np.int32)
-        self._describe(machines, states, betas, weights)
+        self._describe(machines, duals, states, betas)
         if getattr(self, "warm_start", False):
             ends = zip(machines, states, strict=True)
             self._last_fit = [(self.C, machine, state.beta) for machine, state in ends]
@@ -143,11 +144,12 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
     def _one_vs_rest(self):
         return self.multi_class == "ovr" and len(self.classes_) > 2
 
-    def _solve(self, grams, machines, weights, watched=False):
+    def _solve(self, grams, machines, duals, watched=False):
         """The last state of every machine's solver; callbacks see the fit that is `watched`."""
-        solvers = [self._solver(grams, machine, weights) for machine in machines]
+        solvers = [self._solver(grams, *both) for both in zip(machines, duals, strict=True)]
         last = [None] * len(machines)
-        states = joint(solvers, last, grams.at_once)
+        seen = watched and bool(getattr(self, "_skl_callbacks", None))
+        states = joint(solvers, last, grams.at_once, seen)
         if watched:
             iterate(self, states, max_iter=ENDLESS, unit="blocks", advice=None)
         else:
@@ -155,10 +157,9 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
                 pass
         return last
 
-    def _solver(self, grams, machine, weights):
+    def _solver(self, grams, machine, dual):
         """A generator that solves one machine; it makes its rows when it is begun."""
-        P, start = self._dual(machine, weights[machine.index])
-        yield from self._begin(grams.rows(machine.index), P, start)
+        yield from self._begin(grams.rows(machine.index), *dual)
 
     def _begin(self, rows, P, beta):
         """The solver, on its way."""
@@ -188,15 +189,15 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
             self.intercept_ = -self._intercept_
             self.dual_coef_ = -self._dual_coef_
 
-    def _describe(self, machines, states, betas, weights):
+    def _describe(self, machines, duals, states, betas):
         """`margin_`, `on_margin_`, `at_bound_` and `certificate_`."""
-        place = np.full(len(weights), -1)
+        place = np.full(self.shape_fit_[0], -1)
         place[self.support_] = np.arange(len(self.support_))
         self.on_margin_ = np.zeros((len(machines), len(self.support_)), dtype=bool)
         self.at_bound_ = np.zeros_like(self.on_margin_)
         squares = np.empty(len(machines))
-        for k, (machine, state, beta) in enumerate(zip(machines, states, betas, strict=True)):
-            P, _ = self._dual(machine, weights[machine.index])
+        solved = zip(machines, duals, states, betas, strict=True)
+        for k, (machine, (P, _), state, beta) in enumerate(solved):
             at_bound = np.where(machine.s > 0.0, state.beta >= P.high, state.beta <= P.low)
             held = state.beta != 0.0
             self.at_bound_[k, place[machine.index[held & at_bound]]] = True
@@ -234,7 +235,8 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
                 kept = np.setdiff1d(np.arange(len(machine.index)), part)
                 without.append(machine._replace(index=machine.index[kept], s=machine.s[kept]))
         two_sided = [m for m in without if len(np.unique(m.s)) == 2]
-        solved = dict(zip(map(id, two_sided), self._solve(grams, two_sided, weights), strict=True))
+        duals = [self._dual(machine, weights[machine.index]) for machine in two_sided]
+        solved = dict(zip(map(id, two_sided), self._solve(grams, two_sided, duals), strict=True))
         self._probA, self._probB = np.empty((2, len(machines)))
         for k, (machine, parts) in enumerate(zip(machines, folds, strict=True)):
             scores = np.zeros(len(machine.index))
@@ -556,19 +558,19 @@ class SVC(MarginClassifier):
                     return start
         return None
 
-    def _solver(self, grams, machine, weights):
+    def _solver(self, grams, machine, dual):
         if np.isinf(self.C):
-            yield from self._hard_margin(grams, machine, weights)
+            yield from self._hard_margin(grams, machine)
         else:
-            yield from super()._solver(grams, machine, weights)
+            yield from super()._solver(grams, machine, dual)
 
-    def _hard_margin(self, grams, machine, weights):
+    def _hard_margin(self, grams, machine):
         """Raise C until no α is at its bound; (2) tells when there is no use in it."""
         rows = grams.rows(machine.index)
         scale = float(np.abs(rows.diag).max(initial=0.0)) or 1.0
         C, beta = 100.0 / scale, None
         while True:
-            P, _ = self._dual(machine, np.ones(len(weights)), C)
+            P, _ = self._dual(machine, np.ones(len(machine.s)), C)
             for state in self._begin(rows, P, beta):
                 length = np.sqrt(max(float(state.beta @ (state.f - P.q)), 0.0))  # ‖w‖
                 total = float(np.abs(state.beta).sum())
