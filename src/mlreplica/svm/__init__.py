@@ -6,14 +6,20 @@ HOME = {
     "LinearSVC": "_linear_svc",
     "LinearSVR": "_linear_svr",
     "NuSVC": "_svc",
+    "NuSVR": "_svr",
+    "OneClassSVM": "_one_class",
     "SVC": "_svc",
+    "SVR": "_svr",
 }
 
 __all__ = [
+    "SVC",
+    "SVR",
     "LinearSVC",
     "LinearSVR",
     "NuSVC",
-    "SVC",
+    "NuSVR",
+    "OneClassSVM",
 ]
 
 
