@@ -6,7 +6,7 @@ A half-space of the feature space that holds all rows but few, as far from the o
 
 v_i are the weights of the rows. A new x is said to be like the others if
 
-    d(x) = Σ_i β_i K(x_i, x) − ρ  ≥  0                                                        (2)
+    d(x) = Σ_i β_i K(x_i, x) − ρ  >  0                                                        (2)
 
 The dual is (3) of `_smo.py` with q = 0, the boxes [0, v_i] and Σ β_i = ν Σ v_i. As Σ β is fixed and
 no β_i exceeds v_i, at least a share ν of the rows (by weight) has β_i > 0, and since only rows with
@@ -95,9 +95,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     Examples
     --------
     >>> from mlreplica.svm import OneClassSVM
-    >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
-    >>> OneClassSVM().fit(X).predict(X)
-    array([-1,  1,  1,  1, -1])
+    >>> model = OneClassSVM(gamma=1.0, nu=0.1).fit([[0.0], [0.44], [0.45], [0.46], [1.0]])
+    >>> model.predict([[0.5], [0.9], [3.0]])
+    array([ 1,  1, -1])
     """
 
     _parameter_constraints: dict = {
@@ -205,4 +205,4 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+        return np.where(self.decision_function(X) > 0.0, 1, -1)
