@@ -181,6 +181,46 @@
       return { node: ax.svg, draw };
     },
 
+    margins(pane) {
+      const ax = axes(pane, ...pane.window), names = classes(pane.y);
+      const sets = ["margin", "border", "margin"].map((name) => make("g", { class: `levels ${name}` }));
+      const held = make("g"), rings = make("g");
+      const at = ([u, v]) => [ax.x(u), ax.y(v)];
+      ax.plot.append(...sets, held, ...pane.X.map((p, i) => mark(names.indexOf(pane.y[i]), ...at(p))), rings);
+      const circle = (name, i, r) => make("circle", { class: name, cx: at(pane.X[i])[0], cy: at(pane.X[i])[1], r });
+      const draw = (frame) => {
+        sets.forEach((group, k) => group.replaceChildren(...frame[pane.field][k].map((line) =>
+          make("polyline", { points: joined(line.map(at)) }))));
+        const kinds = pane.support ? frame[pane.support] : [];
+        held.replaceChildren(...kinds.flatMap((kind, i) => (kind ? [circle(kind === 1 ? "held" : "held bound", i, 7.5)] : [])));
+        const some = pane.highlight ? [frame[pane.highlight]].flat() : [];
+        rings.replaceChildren(...some.filter((i) => pane.X[i]).map((i) => circle("ring", i, 11)));
+      };
+      return { node: ax.svg, draw };
+    },
+
+    box(pane) {
+      const [start, end, ends, top] = pane.fields, c = pane.bound, room = [-0.3 * c, 1.3 * c];
+      const ax = axes(pane, room, room), at = ([u, v]) => [ax.x(u), ax.y(v)];
+      const corners = [[0, 0], [c, 0], [c, c], [0, c]];
+      const line = make("polyline", { class: "allowed-line" }), part = make("polyline", { class: "allowed" });
+      const move = arrow("change"), peak = make("circle", { class: "peak", r: 6 });
+      const from = make("circle", { class: "from", r: 4.5 }), to = make("circle", { class: "here", r: 6 });
+      ax.plot.append(make("polygon", { class: "side outline", points: joined(corners.map(at)) }), line, part, ...move.nodes, peak, from, to);
+      const draw = (frame) => {
+        const [a, b] = frame[ends], s = frame[start], e = frame[end], t = frame[top];
+        const sign = Math.sign((b[0] - a[0]) * (b[1] - a[1])) || 1, far = 2 * c;
+        set(line, { points: joined([[s[0] - sign * far, s[1] - far], [s[0] + sign * far, s[1] + far]].map(at)) });
+        set(part, { points: joined([a, b].map(at)) });
+        move.point(...at(s), ...at(e));
+        [[from, s], [to, e], [peak, t]].forEach(([node, p]) => {
+          show(node, Boolean(p));
+          if (p) set(node, { cx: at(p)[0], cy: at(p)[1] });
+        });
+      };
+      return { node: ax.svg, draw };
+    },
+
     fit(pane) {
       const ax = axes(pane, range(pane.x.map(scalar), 0.08), range(pane.y, 0.12));
       const residuals = pane.x.map(() => make("line", { class: "residual" }));

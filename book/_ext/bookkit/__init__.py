@@ -1,15 +1,32 @@
 """What a page of the book calls in its code cells; the modules beside this one extend Sphinx."""
 
 from bookkit.figure import PALETTE, figure
-from bookkit.player import contour, curve, fit, lines, matrix, path, plane, player, strip, table
+from bookkit.player import (
+    box,
+    contour,
+    curve,
+    fit,
+    level_lines,
+    lines,
+    margins,
+    matrix,
+    path,
+    plane,
+    player,
+    strip,
+    table,
+)
 
 __all__ = [
     "PALETTE",
+    "box",
     "contour",
     "curve",
     "figure",
     "fit",
+    "level_lines",
     "lines",
+    "margins",
     "matrix",
     "path",
     "plane",

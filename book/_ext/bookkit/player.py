@@ -130,6 +130,71 @@ def contour(
     }
 
 
+def window(X):
+    """What a pane shows of the plane: the points and a tenth more on every side."""
+    X = np.asarray(X, dtype=float)
+    low, high = X.min(axis=0), X.max(axis=0)
+    pad = 0.1 * (high - low)
+    return np.stack([low - pad, high + pad], axis=1)
+
+
+def level_lines(f, X, levels=(-1.0, 0.0, 1.0), points=61):
+    """For each level the lines on which f has it: what a frame holds for the pane `margins`.
+
+    f maps rows to numbers, as `decision_function` does; X are the points that the pane shows.
+    """
+    from contourpy import contour_generator
+
+    xs, ys = (np.linspace(low, high, points) for low, high in window(X))
+    grid = np.stack(np.meshgrid(xs, ys), axis=-1)
+    generator = contour_generator(xs, ys, np.reshape(f(grid.reshape(-1, 2)), (points, points)))
+    return [[plain(line, 4) for line in thinned(generator.lines(level))] for level in levels]
+
+
+def thinned(lines):
+    """The lines without the points that lie straight between their neighbours."""
+    for line in lines:
+        step = np.diff(line, axis=0)
+        turn = np.abs(step[:-1, 0] * step[1:, 1] - step[:-1, 1] * step[1:, 0])
+        size = np.hypot(*step[:-1].T) * np.hypot(*step[1:].T)
+        yield line[np.concatenate([[True], turn > 1e-3 * size, [True]])]
+
+
+def margins(X, y, *, curves="curves", highlight=None, support=None, title="", labels=("x₁", "x₂")):
+    """Pane: points with the lines f = −1, 0, +1 of this frame, straight or curved.
+
+    `curves` names the field with the three sets of lines (`level_lines`), `highlight` one with the
+    indices of points to ring, `support` one with a number a point: 0, 1 (on the margin), 2 (at its
+    bound).
+    """
+    return {
+        "type": "margins",
+        "X": X,
+        "y": y,
+        "field": curves,
+        "highlight": highlight,
+        "support": support,
+        "window": window(X),
+        "title": title,
+        "labels": labels,
+    }
+
+
+def box(bound, *, start="before", end="after", ends="ends", top="top", title="", labels=None):
+    """Pane: one pair step of sequential minimal optimisation in the plane of its two multipliers.
+
+    Every field is a point (αᵢ, αⱼ): where the step starts and ends, the two `ends` of the segment
+    within the box [0, `bound`]², and the `top` of the objective on the line (may be null).
+    """
+    return {
+        "type": "box",
+        "bound": bound,
+        "fields": (start, end, ends, top),
+        "title": title,
+        "labels": labels or ("αᵢ", "αⱼ"),
+    }
+
+
 def curve(*fields, log=False, title="", labels=("step", "")):
     """Pane: fields that are one number a frame, against the step, with a cursor."""
     return {"type": "curve", "fields": fields, "log": log, "title": title, "labels": labels}
@@ -198,8 +263,8 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
         `slider` names it. A field `line` lights up that line of `algorithm`; a field `note` is
         shown as text.
     *panes
-        What to draw: `plane`, `fit`, `lines`, `contour`, `curve`, `path`, `strip`, `matrix`,
-        `table`.
+        What to draw: `plane`, `margins`, `box`, `fit`, `lines`, `contour`, `curve`, `path`, `strip`,
+        `matrix`, `table`.
         A table of all numbers is added when none is given.
     label : str
         What is played, in one phrase: the title of the player, read aloud by screen readers.
@@ -249,7 +314,7 @@ def _small(value):
 def _check(pane, runs):
     """Every field a pane draws must be in the first frame of every run."""
     named = [*pane.get("fields", ()), pane.get("field"), pane.get("highlight")]
-    named += [pane.get(key) for key in ("weights", "slope", "threshold", "outline")]
+    named += [pane.get(key) for key in ("weights", "slope", "threshold", "outline", "support")]
     if pane["type"] == "lines":
         named += pane["points"] or ()
     if pane["type"] in ("path", "contour"):
