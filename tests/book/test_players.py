@@ -116,3 +116,27 @@ def test_dragging_the_curve_seeks(visit):
     box = player.locator(".pane.curve svg").bounding_box()
     player.page.mouse.click(box["x"] + box["width"] * 0.97, box["y"] + box["height"] / 2)
     assert int(player.get_attribute("data-frame")) > 0
+
+
+def test_a_pair_step_in_its_box(visit):
+    """The dot is where the two multipliers are, the rings where their points are."""
+    player = visit("smo.html").page.locator(".player").first
+    recording = player.evaluate(RECORDING)
+    run = recording["runs"][0]
+    sides, box = (next(p for p in recording["panes"] if p["type"] == t) for t in ("margins", "box"))
+    corners = player.locator(".pane.box polygon.outline").get_attribute("points").split()
+    (x0, y0), (x1, y1) = ([float(v) for v in corners[k].split(",")] for k in (0, 2))
+    for key, frame in (("Home", run[0]), ("ArrowRight", run[1]), ("End", run[-1])):
+        player.press(key)
+        dot = player.locator(".pane.box circle.here")
+        across = (float(dot.get_attribute("cx")) - x0) / (x1 - x0) * box["bound"]
+        up = (float(dot.get_attribute("cy")) - y0) / (y1 - y0) * box["bound"]
+        assert [across, up] == pytest.approx(frame["after"], abs=1e-3 * box["bound"])
+        rings = player.locator(".pane.margins circle.ring")
+        assert rings.count() == 2
+        marks = player.locator(".pane.margins .mark").all()
+        assert len(marks) == len(sides["X"])
+        held = player.locator(".pane.margins circle.held").count()
+        assert held == sum(kind > 0 for kind in frame["support"])
+        drawn = player.locator(".pane.margins .levels.border polyline").count()
+        assert drawn == len(frame["curves"][1])

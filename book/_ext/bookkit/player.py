@@ -263,8 +263,8 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
         `slider` names it. A field `line` lights up that line of `algorithm`; a field `note` is
         shown as text.
     *panes
-        What to draw: `plane`, `margins`, `box`, `fit`, `lines`, `contour`, `curve`, `path`, `strip`,
-        `matrix`, `table`.
+        What to draw: `plane`, `margins`, `box`, `fit`, `lines`, `contour`, `curve`, `path`,
+        `strip`, `matrix`, `table`.
         A table of all numbers is added when none is given.
     label : str
         What is played, in one phrase: the title of the player, read aloud by screen readers.
