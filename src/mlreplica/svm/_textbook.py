@@ -22,8 +22,9 @@ def with_whole_matrix(loop):
                 f'solver="{loop.__name__}" keeps the whole kernel matrix, {8e-6 * n * n:.0f} MB, '
                 f'but cache_size is {rows.cache_size:.0f}; raise it or use solver="smo".'
             )
-        K = rows.X
-        if not rows.precomputed:
+        if rows.precomputed:
+            K = rows.X if rows.X.flags.writeable else rows.X.copy()  # one type for the kernels
+        else:
             K = rows.kernel.block(rows.X, rows.X, np.empty((n, n)), rows.x_sq, rows.x_sq)
         y = np.where(P.q < 0.0, 1.0, -1.0)  # q = −y
         alpha = None if beta is None else y * beta
