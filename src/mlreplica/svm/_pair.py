@@ -120,7 +120,7 @@ def pair_step(K, y, c, alpha, E, b, i, j):
 @kernel
 def on_bound(a, c, size):
     """a, or the bound that only rounding keeps it from; `size` is what it was computed from."""
-    if a <= ROUNDING * size:
+    if a <= ROUNDING * min(size, c):
         return 0.0
     return c if a >= c * (1.0 - ROUNDING) else a
 

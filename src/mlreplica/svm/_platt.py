@@ -82,7 +82,9 @@ def platt(K, y, c, tol, rng, alpha=None):
         while (i := violator(y, c, alpha, E, tau, full, i + 1)) < n:
             j = partner(y, c, alpha, E, tau, i, rng.integers(n))
             if j >= 0:
+                before = alpha[i], alpha[j]
                 *step, b = pair_step(K, y, c, alpha, E, b, i, j)
-                steps += 1
-                yield PairState(i, j, *step, *measure(y, c, alpha, E), b, full, alpha)
+                if before != (alpha[i], alpha[j]):  # else rounding has swallowed the step
+                    steps += 1
+                    yield PairState(i, j, *step, *measure(y, c, alpha, E), b, full, alpha)
         full = not full and steps == 0

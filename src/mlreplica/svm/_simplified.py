@@ -45,20 +45,23 @@ def violation(y, c, alpha, E):
 def simplified(K, y, c, tol, rng, alpha=None, passes=5):
     """Yield a `PairState` after every pair step, until (14) holds with 2τ < tol.
 
-    It is looked at after so many `passes` in a row without a step.
+    It is looked at after so many `passes` in a row without a step. After 20n of them chance has
+    tried every pair, and rounding is in the way of the rest.
     """
     n = len(y)
     alpha, b = np.zeros(n) if alpha is None else alpha.copy(), 0.0
-    E, quiet = errors(K, y, alpha, b), passes
-    while quiet < passes or violation(y, c, alpha, E) > 2.0 * threshold(K, alpha, tol):
-        tau = threshold(K, alpha, tol)
+    E, tau, quiet = errors(K, y, alpha, b), threshold(K, alpha, tol), passes
+    while quiet < passes or (violation(y, c, alpha, E) > 2.0 * tau and quiet < passes + 20 * n):
         others = rng.integers(n - 1, size=n)
         partners = others + (others >= np.arange(n))  # (16): any point but i itself
         i, quiet = -1, quiet + 1
         while (i := drawn_pair(y, c, alpha, E, tau, partners, i + 1)) < n:
             j = int(partners[i])
+            before = alpha[i], alpha[j]
             *step, b = pair_step(K, y, c, alpha, E, b, i, j)
-            quiet = 0
-            yield PairState(i, j, *step, *measure(y, c, alpha, E), b, True, alpha)
+            if before != (alpha[i], alpha[j]):  # else rounding has swallowed the step
+                quiet = 0
+                yield PairState(i, j, *step, *measure(y, c, alpha, E), b, True, alpha)
+        tau = threshold(K, alpha, tol)
         if quiet == passes:
             E = errors(K, y, alpha, b)  # so that rounding in (9) does not add up

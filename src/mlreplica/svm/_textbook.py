@@ -8,8 +8,6 @@ from ._platt import platt
 from ._simplified import simplified
 from ._smo import report
 
-ENDLESS = 10**12
-
 
 def with_whole_matrix(loop):
     """A solver like `smo` of a generator of pair steps, which needs all of K."""
@@ -30,7 +28,7 @@ def with_whole_matrix(loop):
         alpha = None if beta is None else y * beta
         steps = loop(K, y, P.high - P.low, tol, np.random.default_rng(0), alpha)
         beta, pairs = np.zeros(n) if beta is None else beta, 0
-        most = ENDLESS if max_pairs is None else max_pairs
+        most = max(10**7, 100 * n) if max_pairs is None else max_pairs
         longest = float(np.abs(rows.diag).max(initial=0.0))
         yield report(P, beta, K @ beta + P.q, pairs, n, longest)
         while some := list(islice(steps, min(n, most - pairs))):
