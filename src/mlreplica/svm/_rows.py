@@ -43,7 +43,7 @@ class Rows:
     """
 
     def __init__(self, kernel, X, cache_size=200.0, *, least=2, dtype=None):
-        self.n, self.kernel = X.shape[0], kernel
+        self.n, self.kernel, self.cache_size = X.shape[0], kernel, cache_size
         self.precomputed, self.sparse = isinstance(kernel, Precomputed), hasattr(X, "indptr")
         if isinstance(kernel, RBF | Laplacian) and not self.sparse:
             X = X - X.mean(axis=0)  # distances stay, and shorter rows cancel less

@@ -30,11 +30,11 @@ def with_whole_matrix(loop):
         beta, pairs = np.zeros(n) if beta is None else beta, 0
         most = max(10**7, 100 * n) if max_pairs is None else max_pairs
         longest = float(np.abs(rows.diag).max(initial=0.0))
-        yield report(P, beta, K @ beta + P.q, pairs, n, longest)
+        yield report(P, beta, K @ beta, pairs, n, longest)
         while some := list(islice(steps, min(n, most - pairs))):
             pairs += len(some)
             beta = y * some[-1].alpha
-            yield report(P, beta, K @ beta + P.q, pairs, n, longest)
+            yield report(P, beta, K @ beta, pairs, n, longest)
 
     return solve
 
