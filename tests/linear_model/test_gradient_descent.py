@@ -20,7 +20,8 @@ from mlreplica.linear_model import (
     stochastic_gradient_descent,
 )
 from mlreplica.linear_model._gradient_descent import unpacked
-from mlreplica.linear_model._objective import Objective, Penalty, Quadratic, objective_of, soft
+from mlreplica.linear_model._objective import Objective, Quadratic, objective_of
+from mlreplica.linear_model._penalty import Penalty
 from mlreplica.linear_model._stochastic_descent import epoch, epoch_of_arrays, lengths
 
 LOGCOSH = losses.Loss(
@@ -93,13 +94,6 @@ def test_quadratic_is_the_objective_of_least_squares(intercept):
         short.gradient(short.image(v), v), rows.gradient(rows.image(v), v), rtol=1e-10, atol=1e-12
     )
     assert short.bend(v) == pytest.approx(rows.bend(v), rel=1e-12)
-
-
-@given(z=st.floats(-5, 5), u=st.floats(0, 3))
-def test_soft_threshold_minimises(z, u):
-    value = lambda v: (v - z) ** 2 / 2 + u * np.abs(v)
-    around = np.linspace(-6, 6, 2001)
-    assert value(soft(z, u)) <= value(around).min() + 1e-15
 
 
 @pytest.mark.parametrize("shape", [(30, 5), (5, 30)])

@@ -29,10 +29,10 @@ from mlreplica.linear_model import _working_set as fast
 from mlreplica.linear_model._lasso import (
     coordinate_descent,
     duality_gap,
-    soft_threshold,
     subgradient_descent,
 )
 from mlreplica.linear_model._path import follow
+from mlreplica.linear_model._penalty import soft_threshold
 from mlreplica.linear_model._problem import Problem
 
 SOLVERS = ("auto", "cd")
@@ -150,7 +150,7 @@ def test_weights_are_repetitions_and_zero_is_absence(data, seed, solver):
     st.integers(2, 15),
     st.integers(1, 40),
     st.sampled_from([0.0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3]),
-    st.sampled_from([0.1, 1e-2, 1e-3]),
+    st.sampled_from([0.1, 1e-2, 1e-3, 1e-4, 1e-5]),
     st.sampled_from([1.0, 1.0 - 1e-9, 0.9]),
     st.booleans(),
 )
@@ -161,9 +161,12 @@ def test_dependent_columns_do_no_harm(seed, n, p, apart, part, l1_ratio, positiv
     X = np.column_stack([X, X + apart * rng.normal(size=X.shape), X @ rng.normal(size=(p, 3))])
     A, r = X - X.mean(axis=0), y - y.mean()
     alpha = part * np.abs(A.T @ r).max() / n
-    model = ElasticNet(alpha, l1_ratio=l1_ratio, positive=positive, tol=1e-9).fit(X, y)
-    size = y.var()
-    assert model.certificate_ <= 1e-9 * size
+    model = ElasticNet(alpha, l1_ratio=l1_ratio, positive=positive, tol=1e-9)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    size, long = y.var(), np.abs(model.coef_) @ A.std(axis=0) > 500 * y.std()
+    assert model.certificate_ <= 1e-9 * size or (said and long)  # 1e-15·500² is 1e-9
     value = objective(X, y, model.coef_, model.intercept_, alpha, l1_ratio)
     for peer in (np.zeros(X.shape[1]), np.r_[np.linalg.lstsq(A[:, :p], r)[0], np.zeros(p + 3)]):
         other = objective(A, r, np.maximum(peer, 0.0) if positive else peer, 0.0, alpha, l1_ratio)
@@ -218,7 +221,7 @@ def test_naive_version_agrees(data, sweeps, positive):
     np.testing.assert_allclose(state.w, w, rtol=1e-6, atol=1e-8 * size)
 
 
-SHAPES = [(60, 20), (30, 320)]
+SHAPES, SWEEPS = [(60, 20), (30, 320)], 2000
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -233,25 +236,32 @@ def test_objective_is_never_above_that_of_scikit_learn(shape, l1_ratio, positive
         X = sp.csr_array(X) if kind == "csr" else sp.csc_array(X)
     else:
         X = np.asarray(X, order=kind)
-    variants = [{}, {"precompute": True}, {"solver": "cd", "max_iter": 10**5}]
-    if l1_ratio < 1.0 and shape == (30, 320):
-        variants.pop()  # a ridge on which plain sweeps take more than 10⁵, scikit-learn's as well
     for weight in (None, s):
         for alpha in (0.3, 0.05):
-            options = {"alpha": alpha, "l1_ratio": l1_ratio, "positive": positive}
-            peer = reference.ElasticNet(**options, tol=1e-8, max_iter=10**4)
+            options = {"alpha": alpha, "l1_ratio": l1_ratio, "positive": positive, "tol": 1e-8}
+            peer = reference.ElasticNet(**options, max_iter=SWEEPS)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 peer.fit(X, y, weight)
             theirs = objective(X, y, peer.coef_, peer.intercept_, alpha, l1_ratio, weight)
-            for changes in variants:
-                model = ElasticNet(**options, tol=1e-8, **changes).fit(X, y, weight)
+            size = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+            for changes in ({}, {"precompute": True}):
+                model = ElasticNet(**options, **changes).fit(X, y, weight)
                 value = objective(X, y, model.coef_, model.intercept_, alpha, l1_ratio, weight)
-                size = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
-                assert value - theirs <= (1e-8 if "solver" in changes else 1e-9) * size
+                assert value - theirs <= 1e-9 * size
                 assert 0.0 <= model.certificate_ <= 1e-8 * size
                 # ours is a bound on theirs from below; theirs may be far above, not converged
                 assert value - model.certificate_ <= theirs
+            # with little or no L1 penalty, 30 rows and 320 correlated columns, plain sweeps need
+            # more than 10⁵; theirs and ours are as far after as many
+            model = ElasticNet(**options, solver="cd", max_iter=SWEEPS)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                model.fit(X, y, weight)
+            swept = objective(X, y, model.coef_, model.intercept_, alpha, l1_ratio, weight)
+            assert swept - theirs <= 1e-8 * size
+            assert swept - model.certificate_ <= value
+            assert bool(said) == (model.certificate_ > 1e-8 * size)
 
 
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
@@ -316,18 +326,18 @@ def test_face_follows_its_support():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(50, 30))
     A[:, 7] = A[:, 3] + A[:, 4]
-    y = rng.normal(size=50)
-    G, c = A.T @ A / 50, A.T @ y / 50
-    work = fast.WorkingSet(None, y, c, G)
+    problem = Problem(A, rng.normal(size=(50, 1)), None, False, True)
+    G, c, work = problem.G, problem.c[0], problem.working_set(0)
     for _ in range(40):
         start = np.where(rng.random(30) < 0.5, rng.normal(size=30), 0.0)
         work.w = start.copy()
         work.refresh()
         work.match(0.1, 0.0)
-        F, L = work.F[: work.k], np.tril(work.L[: work.k, : work.k])
+        F, k = work.face.F, work.face.k
+        L = np.tril(work.face.L[:k, :k])
         np.testing.assert_allclose(L @ L.T, G[np.ix_(F, F)], atol=1e-10)
         assert set(F) == set(np.flatnonzero(work.w))
-        assert np.count_nonzero(start) - work.k == int(start[[3, 4, 7]].all())
+        assert np.count_nonzero(start) - k == int(start[[3, 4, 7]].all())
         np.testing.assert_allclose(A @ work.w, A @ start, atol=1e-10)
         np.testing.assert_allclose(work.u, c - G @ work.w, atol=1e-10)
 

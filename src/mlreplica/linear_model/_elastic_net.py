@@ -197,6 +197,7 @@ class ElasticNet(
             "rng": check_random_state(self.random_state) if self.selection == "random" else None,
         }
         steps, gaps, values = [0] * len(W), problem.size / 2, problem.size / 2  # at w = 0
+        ended = []  # not by a callback or Ctrl-C, who know what they do
 
         def states():
             for k, w in enumerate(W):
@@ -210,6 +211,7 @@ class ElasticNet(
                             w=W, objective=values.sum(), gap=gaps.sum(), sweeps=sum(steps)
                         )
                     )
+                ended.append(k)
 
         gaps, values = gaps.copy(), values.copy()
 
@@ -232,9 +234,9 @@ class ElasticNet(
             X=X,
             y=y,
         )
-        for k in range(len(W)):
+        for k in ended:
             enough = tolerance(problem, k, self.tol)
-            if gaps[k] > enough and steps[k] >= options["max_iter"]:
+            if gaps[k] > enough:
                 warn_of(gaps[k], enough, alpha)
         return steps, gaps
 

@@ -45,7 +45,8 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from ._objective import Quadratic, objective_of, penalty_of
+from ._objective import Quadratic, objective_of
+from ._penalty import penalty_of
 
 STEPS = ("1/L", "1/H", "backtracking", "exact")
 

@@ -44,12 +44,15 @@ for generalized linear models via coordinate descent (2010); Fercoq, Gramfort, S
 duality gap: safer rules for the lasso (2015).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from mlreplica.core.blas import add_scaled, dot
-from mlreplica.core.jit import formula, kernel
+from mlreplica.core.jit import kernel
+
+from ._penalty import positive_threshold, soft_threshold
 
 EVERY = 5  # sweeps between two gaps: a gap costs as much as a sweep
 ROUNDING = 1e-15  # what a sum of products may be wrong by, as a part of its terms
@@ -63,18 +66,6 @@ class State(NamedTuple):
     gap: float  # the smaller of (5) and (7)
     sweeps: int
     active: int  # columns not yet proved to be zero by (6)
-
-
-@formula
-def soft_threshold(z, alpha):
-    """S of (2): the minimiser of ½(w − z)² + α|w|."""
-    return np.sign(z) * np.maximum(np.abs(z) - alpha, 0.0)
-
-
-@formula
-def positive_threshold(z, alpha):
-    """The same over w ≥ 0."""
-    return np.maximum(z - alpha, 0.0)
 
 
 @kernel
@@ -120,12 +111,13 @@ def largest(g, positive):
 
 def objective(rr, w, alpha, beta):
     """P of (1), from rr = ‖r‖²/n."""
-    return 0.5 * rr + alpha * float(np.abs(w).sum()) + 0.5 * beta * float(w @ w)
+    square = float(w @ w) if beta else 0.0
+    return 0.5 * rr + alpha * float(np.abs(w).sum()) + 0.5 * beta * square
 
 
 def duality_gap(rr, ry, u, w, alpha, beta, positive):
     """The smaller of (5) and (7), and the s of (5); rr = ‖r‖²/n, ry = rᵀy/n, u = Xᵀr/n."""
-    P, square = objective(rr, w, alpha, beta), rr + beta * float(w @ w)
+    P, square = objective(rr, w, alpha, beta), rr + (beta * float(w @ w) if beta else 0.0)
     top = largest(u - beta * w if beta else u, positive)
     s = 1.0 if top <= alpha else alpha / top
     gap = P - s * ry + 0.5 * s * s * square
@@ -135,9 +127,9 @@ def duality_gap(rr, ry, u, w, alpha, beta, positive):
     return max(gap, 0.0), s
 
 
-def blur(yy, q, w):
-    """How far rounding may put a gap from the truth; yy = ‖y‖²/n, q_j = ‖x_j‖²/n."""
-    return ROUNDING * (np.sqrt(yy) + float(np.sqrt(q) @ np.abs(w))) ** 2
+def blur(yy, root_q, w):
+    """How far rounding may put a gap from the truth; yy = ‖y‖²/n, root_q_j = ‖x_j‖/√n."""
+    return ROUNDING * (math.sqrt(yy) + float(root_q @ np.abs(w))) ** 2
 
 
 def certain_zeros(u, w, q, s, gap, alpha, beta, positive):
@@ -154,13 +146,14 @@ def coordinate_descent(A, y, alpha, beta, w, *, positive=False, rng=None):
     columns, drawn at random with replacement. w changes in place.
     """
     n, q = len(y), A.squares()
+    root_q = np.sqrt(q)
     w[q == 0.0] = 0.0  # a constant column explains nothing
     sweeps, active, dual, yy = 0, np.flatnonzero(q > 0.0), -np.inf, float(y @ y) / n
     while True:
         if sweeps % EVERY == 0:
             r = y - A.product(w)  # free of the rounding of many steps
         rr = float(r @ r) / n
-        P, unsure = objective(rr, w, alpha, beta), blur(yy, q, w)
+        P, unsure = objective(rr, w, alpha, beta), blur(yy, root_q, w)
         if sweeps % EVERY == 0:
             u = A.gradient(r)
             gap, s = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)

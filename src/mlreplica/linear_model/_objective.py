@@ -29,7 +29,6 @@ and for α₂ = 0 the multiple is the largest that keeps every |zⱼ| ≤ α₁ 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,36 +38,11 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight
 
 from ..core import losses
+from ._penalty import Penalty, soft_threshold
 
 SQUARED = losses.squared.code
 SMALL = 1000  # columns up to which a p × p matrix is worth its price
 ROUNDING = 1e-13
-
-
-class Penalty(NamedTuple):
-    """α₁ ‖w‖₁ + α₂/2 ‖w‖²."""
-
-    l1: float = 0.0
-    l2: float = 0.0
-
-
-def penalty_of(name, alpha, l1_ratio):
-    """The Penalty of its name and α(ρ‖w‖₁ + (1 − ρ)/2 ‖w‖²)."""
-    if name not in (None, "l1", "l2", "elasticnet"):
-        raise ValueError(f"penalty must be None, 'l1', 'l2' or 'elasticnet', got {name!r}.")
-    if name is None:
-        return Penalty()
-    if not 0 <= alpha < np.inf:
-        raise ValueError(f"alpha must be >= 0 and finite, got {alpha}; use penalty=None for none.")
-    if not 0 <= l1_ratio <= 1:
-        raise ValueError(f"l1_ratio must lie between 0 and 1, got {l1_ratio}.")
-    share = {"l1": 1.0, "l2": 0.0, "elasticnet": l1_ratio}[name]
-    return Penalty(float(alpha * share), float(alpha * (1 - share)))
-
-
-def soft(z, u):
-    """The minimiser v of ‖v − z‖²/2 + u‖v‖₁: each entry moves by u towards zero, never past it."""
-    return z - np.clip(z, -u, u)
 
 
 class Objective:
@@ -120,7 +94,7 @@ class Objective:
     def threshold(self, z, step):
         """The proximal step: w soft-thresholded by step · α₁, b as it is."""
         if self.penalty.l1:
-            z[: self.p] = soft(z[: self.p], step * self.penalty.l1)
+            z[: self.p] = soft_threshold(z[: self.p], step * self.penalty.l1)
         return z
 
     def bend(self, d):
@@ -196,7 +170,7 @@ class Objective:
             bound = 0.0
         elif self.mu > 0:
             w, G = there[: self.p], self.gradient(f, there)[: self.p]
-            d = soft(w - G / self.mu, self.penalty.l1 / self.mu) - w
+            d = soft_threshold(w - G / self.mu, self.penalty.l1 / self.mu) - w
             bound = -(G * d + self.mu / 2 * d * d).sum() - self.price(w + d) + self.price(w)
         if self.quadratic and self.penalty.l1:
             bound = min(bound, here - self.dual(f))

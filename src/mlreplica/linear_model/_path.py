@@ -32,8 +32,8 @@ class Point(NamedTuple):
 def descent(problem, k, alpha, beta, w, *, tol, max_iter, positive, solver="auto", rng=None):
     """Yield the State of target k at one α until its gap is small or max_iter steps are done.
 
-    Working sets go on to a tenth of the gap asked for, at the price of a pass over X if any. Plain
-    sweeps must also have come to rest, as in scikit-learn: no weight moves by more than tol·max|w|.
+    Plain sweeps must also have come to rest, as in scikit-learn: no weight moves by more than
+    tol·max|w|. They also take over where working sets end too early, too large or ill-conditioned.
     """
     y, enough, before = problem.y[k], tolerance(problem, k, tol), 0
     if solver == "auto" and rng is None and (alpha > 0.0 or problem.whole):
@@ -41,11 +41,9 @@ def descent(problem, k, alpha, beta, w, *, tol, max_iter, positive, solver="auto
         options = {"positive": positive, "enough": enough, "most": max_iter}
         for state in working_sets(work, alpha, beta, w, **options):
             yield state
-            if state.gap <= 0.1 * enough or state.sweeps >= max_iter:
-                return
-        if not work.full:  # only rounding is left
-            return
         before = state.sweeps
+        if before >= max_iter or not (work.full or state.gap > max(enough, 2.0 * work.blur())):
+            return
     if solver == "subgradient":
         states = subgradient_descent(problem.A, y, alpha, beta, w, positive=positive)
     else:
@@ -154,7 +152,7 @@ def points(problem, k, alphas, l1_ratio, w, *, tol, max_iter, positive, rng=None
             state = last(descent(problem, k, *penalties[i], w, rng=rng, **options))
             point = Point(w.copy(), state.gap, state.sweeps)
         w = point.w.copy()
-        if point.gap > enough and point.steps >= max_iter:
+        if point.gap > enough:
             warn_of(point.gap, enough, penalties[i][0])
         yield point
 

@@ -92,9 +92,7 @@ class Problem:
 
     def working_set(self, k):
         """A WorkingSet for target k."""
-        if self.whole:
-            return WorkingSet(None, self.y[k], self.c[k], self.G)
-        return WorkingSet(self.A, self.y[k], self.c[k])
+        return WorkingSet(self, k)
 
 
 def columns(X, root, intercept):

@@ -44,6 +44,7 @@ from sklearn.utils import check_random_state
 from ..core.jit import kernel
 from ..core.parallel import run
 from ..core.prefetch import hint
+from ._penalty import Penalty
 from ._sgd_losses import parameter_of, slope
 
 AHEAD = 6  # rows between asking for one and using it
@@ -218,16 +219,6 @@ seeds_of_integer = functools.lru_cache(seeds)  # to seed a generator costs as mu
 # ----------------------------------------------------------------------------------------- solver
 
 
-class Penalty(NamedTuple):
-    """α((1 − ρ)/2 ‖w‖² + ρ‖w‖₁) by its two factors."""
-
-    l2: float = 0.0  # α(1 − ρ)
-    l1: float = 0.0  # αρ
-
-    def __call__(self, square, absolute):
-        return 0.5 * self.l2 * square + self.l1 * absolute
-
-
 class Schedule(NamedTuple):
     """The lengths η_t of the steps: (5), and for the passive-aggressive ones (7) the η₀ in them."""
 
@@ -358,7 +349,7 @@ def epochs(
             losses[k] = total(loss, y_k, scores, c_k) / max(m, 1)
             if batch > 1:
                 square, absolute = len(eta) * (w[k] @ w[k]), len(eta) * np.abs(w[k]).sum()
-            price = penalty(square, absolute) / max(len(eta), 1)
+            price = penalty(absolute, square) / max(len(eta), 1)
             values[k] = losses[k] + price * (passive[0] == 0.0)
         value = values[k] if score is None else -score(k, *current(k))
         stale[k] = stale[k] + 1 if value > best[k] - tol else 0

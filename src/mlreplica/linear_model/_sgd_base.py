@@ -17,7 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..core.iterate import CallbackSupport, iterate
 from ..core.validation import FLOATS, distinct, is_plain
-from ._sgd import Means, Penalty, Schedule, epochs, first_step, seeds, seeds_of_integer, total
+from ._penalty import Penalty
+from ._sgd import Means, Schedule, epochs, first_step, seeds, seeds_of_integer, total
 from ._sgd_losses import resolve
 
 SPARSE_OFFSET_RATE = 0.01  # sparse rows: b sees every point, each weight few, so b moves slower

@@ -32,7 +32,8 @@ from ..core.blas import add_scaled, dot
 from ..core.formulas import gradient_at
 from ..core.jit import kernel
 from ._gradient_descent import STEPS, check_options, result, unpacked
-from ._objective import objective_of, penalty_of
+from ._objective import objective_of
+from ._penalty import penalty_of
 
 SCHEDULES = ("constant", "1/t", "1/sqrt(t)", "optimal")
 
