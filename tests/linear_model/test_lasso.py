@@ -415,6 +415,32 @@ def test_float32(kind):
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("p", [20, 400])
+def test_float32_certificate_is_that_of_the_rounded_weights(p):
+    """An intercept near 1e6 loses digits in float32, and the objective rises by what it lost."""
+    X, y = sample(0, 60, p)
+    X, y = X.astype(np.float32), y + 1e6
+    model = Lasso(0.1, tol=1e-8).fit(X, y)
+    X = X.astype(float)
+    exact = Lasso(0.1, tol=1e-10).fit(X, y)
+    w, b = model.coef_.astype(float), float(model.intercept_)
+    rise = objective(X, y, w, b, 0.1, 1.0)
+    rise -= objective(X, y, exact.coef_, exact.intercept_, 0.1, 1.0)
+    assert 1e-8 * y.var() < rise <= (1 + 1e-6) * model.certificate_  # r has lost six digits
+
+
+def test_sparse_without_penalty_has_a_certificate():
+    X, y = sample(0, 40, 6)
+    X = sp.csc_array(X * (np.random.default_rng(1).random(X.shape) < 0.5))
+    with pytest.warns(UserWarning, match="With alpha=0"):
+        model = Lasso(alpha=0.0).fit(X, y)
+    r = y - model.predict(X)
+    dense = LinearRegression().fit(X.toarray(), y)
+    least = ((y - dense.predict(X.toarray())) ** 2).mean() / 2
+    assert (r @ r) / 80 - least <= model.certificate_ + 1e-14
+    assert model.certificate_ <= 1e-8 * y.var()
+
+
 def test_several_targets_are_several_problems():
     X, y = make_regression(50, 12, n_targets=3, noise=5.0, random_state=0)
     model = ElasticNet(0.5, tol=1e-10).fit(X, y)

@@ -15,13 +15,16 @@ against the spread of its column; such an X is centred first, in a copy.
 """
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from mlreplica.core.jit import kernel
+from mlreplica.core.parallel import n_threads, run
 
 from ._lasso import sparse_sweep, sweep
 
+SMALL = 100_000  # non-zeros that one thread goes through before another has started
 FAR = 1e4  # |mean| / spread above which the columns are centred in a copy
 
 
@@ -156,15 +159,28 @@ class SparseColumns(Columns):
         self.parts, (self.n, self.p) = parts, shape
         self.root = np.ones(self.n) if root is None else root
         self.mean, self.q = np.empty(self.p), np.empty(self.p)
-        sparse_moments(*self.parts, self.root, centre, self.mean, self.q)
+        data, rows, start = parts
+        ends = np.linspace(0, start[-1], n_threads() + 1 if start[-1] > SMALL else 2)
+        cuts = np.searchsorted(start, ends[1:-1])  # as many non-zeros for every thread
+        self.shares = [slice(*cut) for cut in pairwise([0, *cuts.tolist(), self.p])]
+
+        def moments(j):
+            begin = start[j.start : j.stop + 1]
+            sparse_moments(data, rows, begin, self.root, centre, self.mean[j], self.q[j])
+
+        run(moments, self.shares)
         self.x_mean = self.mean
 
     def gradient(self, r):
         """Aᵀr/n of (2) for a vector r, or for every row of r."""
         if r.ndim == 2:
             return np.array([self.gradient(row) for row in r])
-        u = np.empty(self.p)
-        sparse_gradient(*self.parts, r, u)
+        u, (data, rows, start) = np.empty(self.p), self.parts
+
+        def products(j):
+            sparse_gradient(data, rows, start[j.start : j.stop + 1], r, u[j])
+
+        run(products, self.shares)
         u -= self.mean * (self.root @ r)
         u /= self.n
         return u

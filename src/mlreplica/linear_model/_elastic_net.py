@@ -18,7 +18,7 @@ from mlreplica.core.validation import FLOATS
 from ._base import LinearPrediction
 from ._linear_regression import LinearRegression
 from ._path import descent, enet_path, tolerance, warn_of
-from ._problem import Problem, checked_gram
+from ._problem import MEDIUM, Problem, checked_gram
 from ._working_set import LARGEST
 
 
@@ -178,8 +178,9 @@ class ElasticNet(
         W = np.zeros((Y.shape[1], X.shape[1]))
         if self.warm_start and hasattr(self, "coef_"):
             W[:] = self.coef_
-        steps, gaps = self._descend(problem, X, y, W, alpha, beta)
-        b = problem.y_mean - W @ problem.x_mean
+        with problem.threads_of_blas():
+            steps, gaps = self._descend(problem, X, y, W, alpha, beta)
+            W, b, gaps = self._rounded(problem, X.dtype, W, gaps, alpha, beta)
         if not (np.isfinite(W).all() and np.isfinite(b).all()):
             raise ValueError(
                 "Coordinate descent iterations resulted in non-finite parameter values. The input "
@@ -239,6 +240,18 @@ class ElasticNet(
             if gaps[k] > enough:
                 warn_of(gaps[k], enough, alpha)
         return steps, gaps
+
+    def _rounded(self, problem, dtype, W, gaps, alpha, beta):
+        """W and b in the precision of X, and the gaps of what has become of them."""
+        b, exact = problem.y_mean - W @ problem.x_mean, W
+        if dtype == np.float64:
+            return W, b, gaps
+        W = W.astype(dtype)
+        off = b.astype(dtype) - (problem.y_mean - W @ problem.x_mean)  # of the best b for this W
+        for k in range(len(W)):
+            rise = problem.value(k, W[k], alpha, beta) - problem.value(k, exact[k], alpha, beta)
+            gaps[k] += max(rise, 0.0) + 0.5 * off[k] ** 2
+        return W, b, gaps
 
     def _publish(self, X, y, W, b, gaps, steps):
         """Set the fitted attributes, in the precision of X."""
@@ -384,14 +397,20 @@ def least_squares(X, Y, s, intercept, positive):
     W, b = np.atleast_2d(model.coef_).astype(np.float64), np.atleast_1d(model.intercept_)
     if positive:
         return W, b, [model.certificate_ / len(W)] * len(W)
-    if not hasattr(model, "singular_"):
-        return W, b, [np.inf] * len(W)
-    share = np.full(len(X), 1.0 / len(X)) if s is None else s / s.sum()
-    r = Y - X @ W.T - b
-    u = (share[:, None] * r).T @ (X - share @ X if intercept else X)
-    total = len(X) if s is None else s.sum()
-    used = model.singular_[: model.rank_].astype(np.float64)
-    mu = float(used.min(initial=np.inf)) ** 2 / total
+    n = X.shape[0]
+    share = np.full(n, 1.0 / n) if s is None else s / s.sum()
+    R = Y - X @ W.T - b
+    if hasattr(model, "singular_"):
+        u = (share[:, None] * R).T @ (X - share @ X if intercept else X)
+        used = model.singular_[: model.rank_].astype(np.float64)
+        mu = float(used.min(initial=np.inf)) ** 2 / (n if s is None else s.sum())
+    elif X.shape[1] <= MEDIUM:  # sparse: LSQR tells nothing of the curvature, G does
+        problem = Problem(X, Y, s, intercept, True)
+        u = problem.c - W @ problem.G
+        values = np.linalg.eigvalsh(problem.G)
+        mu = float(values[values > 1e-12 * values[-1]].min(initial=np.inf))
+    else:
+        return W, b, list(0.5 * (share @ (R * R)))  # P ≤ P* + P
     return W, b, list(np.einsum("kj,kj->k", u, u) / (2 * mu))
 
 

@@ -146,9 +146,10 @@ def points(problem, k, alphas, l1_ratio, w, *, tol, max_iter, positive, rng=None
     enough = tolerance(problem, k, tol)
     found = follow(problem, k, penalties[: len(together)], w, **options)
     for i in range(len(penalties)):
-        if i < len(together):
-            point = next(found)
-        else:  # random order, or no L1 penalty
+        point = next(found) if i < len(together) else Point(w, np.inf, 0)
+        if point.gap > enough and point.steps < max_iter:
+            # no L1 penalty, random order, or G has too few digits for this gap
+            w = point.w
             state = last(descent(problem, k, *penalties[i], w, rng=rng, **options))
             point = Point(w.copy(), state.gap, state.sweeps)
         w = point.w.copy()
@@ -222,7 +223,9 @@ def enet_path(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows; centre X and y first where an intercept is wanted.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Targets. Several of them make the multi-task problem, which scikit-learn solves.
+        Targets. With two dimensions this is the multi-task problem, whose penalty groups the
+        weights of a column over all targets. That is another model than the one of this module, and
+        without an estimator here, so the call is handed on to scikit-learn as it is.
     l1_ratio : float, default=0.5
         Share of the L1 penalty, from 0 to 1.
     eps : float, default=1e-3
@@ -312,9 +315,14 @@ def enet_path(
     rng = check_random_state(seed) if selection == "random" else None
     options = {"tol": tol, "max_iter": max_iter, "positive": positive, "rng": rng}
     coefs, gaps, steps = np.empty((len(w), len(alphas)), X.dtype), np.empty(len(alphas)), []
-    for i, point in enumerate(points(problem, 0, alphas, l1_ratio, w, **options)):
-        coefs[:, i], gaps[i] = point.w, point.gap
-        steps.append(point.steps)
+    with problem.threads_of_blas():
+        for i, point in enumerate(points(problem, 0, alphas, l1_ratio, w, **options)):
+            coefs[:, i], gaps[i] = point.w, point.gap
+            if X.dtype != np.float64:  # of what rounding has made of w
+                penalty = alphas[i] * l1_ratio, alphas[i] * (1.0 - l1_ratio)
+                rise = problem.value(0, coefs[:, i], *penalty) - problem.value(0, point.w, *penalty)
+                gaps[i] += max(rise, 0.0)
+            steps.append(point.steps)
     return (alphas, coefs, gaps, steps) if return_n_iter else (alphas, coefs, gaps)
 
 

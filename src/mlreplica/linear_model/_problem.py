@@ -1,13 +1,17 @@
 """Problem: X and y as the solvers of the lasso see them, centred and weighted, and no copy"""
 
 import warnings
+from contextlib import nullcontext
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 
+from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
+
 from ._columns import FAR, DenseColumns, SparseColumns
+from ._lasso import objective
 from ._least_squares import Rows, origin
 from ._working_set import LARGEST, WorkingSet
 
@@ -64,8 +68,11 @@ class Problem:
         x0 = origin(self.X, Y)[0] if i else np.zeros(p)
         weight = None if s is None else s * (n / s.sum())
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = Rows(self.X, Y, weight, self.root, bool(i), x0, np.zeros(Y.shape[1]), None)
-            M = rows.gram() / n
+            if i == 0 and s is None and self.X.dtype == np.float64:  # as it lies
+                M = products_by_threads(self.X, Y) / n
+            else:
+                rows = Rows(self.X, Y, weight, self.root, bool(i), x0, np.zeros(Y.shape[1]), None)
+                M = rows.gram() / n
         self._refuse_unless_finite(M)
         self.x_mean, G, c = x0, M[i : p + i, i : p + i], M[p + i :, i : p + i]
         if i:
@@ -90,9 +97,35 @@ class Problem:
         """The columns, see `_columns`."""
         return columns(self.X, self.root, self.intercept)
 
+    def value(self, k, w, alpha, beta):
+        """P at w for target k."""
+        w = w.astype(np.float64)
+        if self.whole:
+            rr = float(self.size[k] - w @ (2.0 * self.c[k] - self.G @ w))
+        else:
+            r = self.y[k] - self.A.product(w)
+            rr = float(r @ r) / len(r)
+        return objective(rr, w, alpha, beta)
+
+    def threads_of_blas(self):
+        """A context: one thread where X is sparse, and nothing but long vectors is left for it."""
+        return one_blas_thread() if sp.issparse(self.X) else nullcontext()
+
     def working_set(self, k):
         """A WorkingSet for target k."""
         return WorkingSet(self, k)
+
+
+def products_by_threads(X, Y):
+    """[X Y]ᵀ[X Y] without the corner YᵀY, which nobody asks for; a share of the rows a thread."""
+
+    def part(rows):
+        return X[rows].T @ X[rows], Y[rows].T @ X[rows]
+
+    with one_blas_thread():
+        parts = run(part, split(len(X), n_threads(), 1024))
+    G, c = (sum(some) for some in zip(*parts, strict=True))
+    return np.vstack([G, c])
 
 
 def columns(X, root, intercept):

@@ -317,7 +317,9 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
         dual = max(dual, P - gap - unsure)
         gap = max(P - dual, unsure)
         close = gap <= max(0.1 * enough, 2.0 * unsure)
-        now = alpha if close else max(alpha, DOWN * min(now, largest(u - beta * w, positive)))
+        now = max(alpha, DOWN * min(now, largest(u - beta * w, positive)))
+        if close and not work.by_gram:
+            now = alpha  # spares passes over X
         new = violators(u - beta * w, work.W, now, positive, max(50, work.support()))
         work.full = len(work.W) + len(new) > LARGEST
         yield State(w, P, gap, steps, len(work.W))
