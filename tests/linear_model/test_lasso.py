@@ -36,6 +36,7 @@ from mlreplica.linear_model._penalty import soft_threshold
 from mlreplica.linear_model._problem import Problem
 
 SOLVERS = ("auto", "cd")
+UNSEEN = "ignore:Objective did not converge"  # where tol is beyond what rounding lets one prove
 
 
 def objective(X, y, w, b, alpha, l1_ratio, s=None):
@@ -92,6 +93,7 @@ def test_soft_threshold_minimises(z, alpha):
     assert value <= (0.5 * (others - z) ** 2 + alpha * np.abs(others)).min() + 1e-12
 
 
+@pytest.mark.filterwarnings(UNSEEN)
 @settings(max_examples=40)
 @given(problems(), st.integers(0, 40), st.booleans())
 def test_certificate_bounds_the_true_gap_after_any_number_of_sweeps(data, sweeps, positive):
@@ -114,6 +116,7 @@ def test_certificate_bounds_the_true_gap_after_any_number_of_sweeps(data, sweeps
         assert value - least >= -exact.certificate_ - blur
 
 
+@pytest.mark.filterwarnings(UNSEEN)
 @settings(max_examples=40)
 @given(problems(), st.booleans())
 def test_solution_meets_the_optimality_conditions(data, positive):
@@ -174,6 +177,7 @@ def test_dependent_columns_do_no_harm(seed, n, p, apart, part, l1_ratio, positiv
     assert positive or np.count_nonzero(model.coef_) <= n or l1_ratio < 1.0
 
 
+@pytest.mark.filterwarnings(UNSEEN)
 @settings(max_examples=30)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_rows_and_columns_in_any_order(data, seed):

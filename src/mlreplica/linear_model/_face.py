@@ -119,7 +119,7 @@ class Face:
 
     def drop(self, w):
         """Columns whose weight has become zero leave."""
-        gone = np.flatnonzero(w[self.F] == 0.0)
+        gone = (w[self.F] == 0.0).nonzero()[0]
         for i in gone[::-1].tolist():
             leave(self.L, self.k, i)
             self.inside[self.order[i]] = False

@@ -215,7 +215,7 @@ class WorkingSet:
             v = w + t * d
             target[F] = np.where(v * w > 1e-15 * w * w, v, 0.0)
             growth, u_new = self.growth(target, alpha, beta)
-        if not growth <= self.unseen(alpha, beta):  # the face is too ill-conditioned
+        if not (growth <= 0.0 or growth <= self.unseen(alpha, beta)):  # too ill-conditioned
             return -1
         self.w, self.u = target, u_new
         return int(np.count_nonzero(target[F] == 0.0))
@@ -241,7 +241,7 @@ class WorkingSet:
         if beta != face.beta:
             face.forget(beta)
         face.drop(self.w)
-        new = np.flatnonzero((self.w != 0.0) & ~face.inside[: len(self.w)])
+        new = ((self.w != 0.0) & ~face.inside[: len(self.w)]).nonzero()[0]
         if len(new) > max(MANY, face.k // 8):
             face.enter_all(self.G, np.flatnonzero(self.w))
             new = new[~face.inside[new]]
