@@ -80,9 +80,12 @@ def errors(K, y, alpha, b):
     return K @ (alpha * y) + b - y
 
 
-def threshold(K, alpha, tol):
-    """τ: a little less than tol/2, and never so small that it measures the rounding of (2)."""
-    return max(0.49 * tol, ROUNDING * float(np.abs(np.diag(K)).max()) * float(alpha.sum()))
+def threshold(longest, alpha, tol):
+    """τ: a little less than tol/2, and never so small that it measures the rounding of (2).
+
+    `longest` is the largest |Kᵢᵢ|.
+    """
+    return max(0.49 * tol, ROUNDING * longest * float(alpha.sum()))
 
 
 @kernel

@@ -71,11 +71,11 @@ def partner(y, c, alpha, E, tau, i, start):
 
 def platt(K, y, c, tol, rng, alpha=None):
     """Yield a `PairState` after every pair step, until (14) holds with 2τ < tol."""
-    n = len(y)
+    n, longest = len(y), float(np.abs(np.diag(K)).max())
     alpha, b = np.zeros(n) if alpha is None else alpha.copy(), 0.0
     full, steps = True, 0
     while full or steps:
-        tau = threshold(K, alpha, tol)
+        tau = threshold(longest, alpha, tol)
         if full:
             E = errors(K, y, alpha, b)  # so that rounding in (9) does not add up
         steps, i = 0, -1

@@ -6,8 +6,9 @@ violates (12) by more than τ, draw
     j  uniformly from the other points                                                      (16)
 
 and take the step (3) to (9) if the pair is worth it by (13). A pass without a step proves nothing,
-because its partners were drawn; a counter of such passes in a row tells when to look at (14),
-which decides. There is no search for the best partner, and so many more steps.
+because its partners were drawn. A counter of such passes in a row tells when to look at (14); if
+that does not hold either, the two points that it is about are partners in the next pass. There is
+no search for the best partner, and so more steps.
 """
 
 from __future__ import annotations
@@ -31,29 +32,37 @@ def drawn_pair(y, c, alpha, E, tau, partners, i):
 
 
 @kernel
-def violation(y, c, alpha, E):
-    """The left side of (14)."""
-    least, most = np.inf, -np.inf
-    for i in range(len(y)):
-        if can_rise(y, c, alpha, i):
-            least = min(least, E[i])
-        if can_fall(y, c, alpha, i):
-            most = max(most, E[i])
-    return most - least
+def worst_pair(y, c, alpha, E):
+    """The left side of (14), and the i and j that it is about."""
+    i, j, least, most = 0, 0, np.inf, -np.inf
+    for k in range(len(y)):
+        if E[k] < least and can_rise(y, c, alpha, k):
+            i, least = k, E[k]
+        if E[k] > most and can_fall(y, c, alpha, k):
+            j, most = k, E[k]
+    return most - least, i, j
 
 
 def simplified(K, y, c, tol, rng, alpha=None, passes=5):
     """Yield a `PairState` after every pair step, until (14) holds with 2τ < tol.
 
-    It is looked at after so many `passes` in a row without a step. After 20n of them chance has
-    tried every pair, and rounding is in the way of the rest.
+    It is looked at after so many `passes` in a row without a step.
     """
-    n = len(y)
+    n, longest = len(y), float(np.abs(np.diag(K)).max())
     alpha, b = np.zeros(n) if alpha is None else alpha.copy(), 0.0
-    E, tau, quiet = errors(K, y, alpha, b), threshold(K, alpha, tol), passes
-    while quiet < passes or (violation(y, c, alpha, E) > 2.0 * tau and quiet < passes + 20 * n):
+    E, quiet = errors(K, y, alpha, b), passes
+    while True:
+        tau = threshold(longest, alpha, tol)
         others = rng.integers(n - 1, size=n)
         partners = others + (others >= np.arange(n))  # (16): any point but i itself
+        if quiet >= passes:
+            worst, i, j = worst_pair(y, c, alpha, E)
+            if worst <= 2.0 * tau:
+                E = errors(K, y, alpha, b)  # the rounding of many (9) must not decide
+                worst, i, j = worst_pair(y, c, alpha, E)
+            if worst <= 2.0 * tau or quiet > passes:  # the last pass had the worst pair, in vain
+                return
+            partners[i], partners[j] = j, i
         i, quiet = -1, quiet + 1
         while (i := drawn_pair(y, c, alpha, E, tau, partners, i + 1)) < n:
             j = int(partners[i])
@@ -62,6 +71,3 @@ def simplified(K, y, c, tol, rng, alpha=None, passes=5):
             if before != (alpha[i], alpha[j]):  # else rounding has swallowed the step
                 quiet = 0
                 yield PairState(i, j, *step, *measure(y, c, alpha, E), b, True, alpha)
-        tau = threshold(K, alpha, tol)
-        if quiet == passes:
-            E = errors(K, y, alpha, b)  # so that rounding in (9) does not add up
