@@ -35,7 +35,7 @@ class Bits:
 
         return types.Function(make_intrinsic_template(self, definition, "bits"))
 
-    def __call__(self, x: float) -> np.int64:
+    def __call__(self, x: float) -> Any:
         return np.float64(x).view(np.int64)
 
 
@@ -43,7 +43,7 @@ bits = Bits()
 
 
 @kernel
-def ordered(x: float, k: int) -> int:
+def ordered(x: float, k: int) -> Any:
     """A number that grows with x and ends in the index k."""
     b = bits(x)
     return ((b ^ ((b >> 63) & LARGEST)) & ~INDEX) | k

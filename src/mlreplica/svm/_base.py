@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from mlreplica.core.iterate import CallbackSupport
+from mlreplica.core.validation import new_rows
 from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma
 
 from ._rows import Rows
@@ -170,15 +171,11 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         if self._is_function:
             X = self._function_gram(X)
         else:
-            X = validate_data(
-                self,
-                X,
-                accept_sparse="csr",
-                dtype=np.float64,
-                order="C",
-                accept_large_sparse=False,
-                reset=False,
-            )
+            X = new_rows(self, X, accept_sparse="csr")
+            if sp.issparse(X):
+                X = X.astype(np.float64, copy=False)
+            else:
+                X = np.ascontiguousarray(X, dtype=np.float64)
         if self._sparse:
             X = X if sp.issparse(X) else _align_api_if_sparse(sp.csr_array(X))
         elif sp.issparse(X):
@@ -197,9 +194,12 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _raw_scores(self, X, products, width):
         """Σ_j β_j K(x, x_j) without b, for rows that `_new_rows` has seen."""
+        return self._prepare().scores(X, products, width)
+
+    def _prepare(self):
         if "_support" not in self.__dict__:  # unpickled
             self._support = self._prepared()
-        return self._support.scores(X, products, width)
+        return self._support
 
     def __getstate__(self):
         return {k: v for k, v in super().__getstate__().items() if k != "_support"}
