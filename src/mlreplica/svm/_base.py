@@ -123,6 +123,11 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         return Rows(self._kernel, X, self.cache_size, least=least)
 
     @property
+    def _watched(self):
+        """Whether callbacks look at the solver's states."""
+        return bool(getattr(self, "_skl_callbacks", None))
+
+    @property
     def _max_pairs(self):
         """`max_iter` as the solver takes it: None for its own limit."""
         return None if self.max_iter == -1 else self.max_iter

@@ -102,8 +102,8 @@ class Grams:
 
     def __init__(self, kernel, X, machines, cache_size, codes):
         self.kernel, self.X, self.cache_size = kernel, X, cache_size
-        everything = 8e-6 * (X.shape[0] ** 2 + sum(len(m.index) ** 2 for m in machines))
-        self.at_once = len(machines) == 1 or everything <= cache_size
+        n, entries = X.shape[0], sum(len(m.index) ** 2 for m in machines)
+        self.at_once = len(machines) == 1 or 8e-6 * (n**2 + entries) <= cache_size
         self.K = None
         if len(machines) > 1 and self.at_once:
             order = np.argsort(codes, kind="stable")
@@ -122,7 +122,7 @@ class Grams:
             breaks = np.flatnonzero(np.diff(place) != 1) + 1
             runs = np.concatenate([[0], breaks, [len(place)]])
             gather_runs(self.K, place, runs, K := np.empty((len(index), len(index))))
-            return Rows(Precomputed(), K, self.cache_size, dtype=float)
+            return Rows(Precomputed(), K, self.cache_size, least=len(K), dtype=float)
         if len(index) == self.X.shape[0]:
             X = self.X
         elif isinstance(self.kernel, Precomputed):

@@ -78,7 +78,7 @@ class Rows:
             slots = min(self.n, len(self.buffer) // width)
             self.kept = self.buffer[: slots * width].reshape(slots, width)
             self.slot, self.owner = np.full(self.n, -1), np.full(slots, -1)
-        self.used = np.zeros(len(self.kept), dtype=np.int64)  # when a slot was last asked for
+        self.used = np.arange(-len(self.kept), 0)  # when a slot was last asked for; < 0: never
         self.clock = 0
 
     def select(self):
@@ -96,11 +96,11 @@ class Rows:
             self.restrict(self.columns[keep])
             return
         slots, width = self.kept.shape
-        pack(self.buffer, slots, width, keep)
+        pack(self.buffer, np.count_nonzero(self.owner >= 0), width, keep)
         more = min(self.n, len(self.buffer) // len(keep))
         self.kept = self.buffer[: more * len(keep)].reshape(more, len(keep))
         self.owner = np.concatenate([self.owner, np.full(more - slots, -1)])
-        self.used = np.concatenate([self.used, np.zeros(more - slots, dtype=np.int64)])
+        self.used = np.concatenate([self.used, np.arange(slots - more, 0)])
         self.columns = self.columns[keep]
         self.select()
 
@@ -111,7 +111,7 @@ class Rows:
         self.used[slots[slots >= 0]] = self.clock
         missing = indices[slots < 0]
         if len(missing):
-            free = np.argpartition(self.used, len(missing) - 1)[: len(missing)]
+            free = np.sort(np.argpartition(self.used, len(missing) - 1)[: len(missing)])
             lost = self.owner[free]
             self.slot[lost[lost >= 0]] = -1
             self.owner[free], self.slot[missing], self.used[free] = missing, free, self.clock
@@ -144,9 +144,8 @@ class Rows:
 
     def square(self, indices, slots, places):
         """K among some indices, whose rows are in `slots` and whose columns are at `places`."""
-        cheap = isinstance(self.kernel, RBF | Linear | Polynomial | Sigmoid) and not self.sparse
         out = np.empty((len(indices), len(indices)), self.dtype)
-        if cheap and self.A.shape[1] <= NARROW:
+        if cheap(self.kernel, self.A):
             A, sq = self.A[indices], self.a_sq[indices]
             for part in split(len(A), -(-len(A) // 128)):  # so few that no thread is called
                 self.kernel.block(A[part], A, out[part], sq[part], sq)
@@ -185,6 +184,12 @@ class Rows:
 
         run(one, split(self.n, max(n_threads(), self.n // 256)))
         return G
+
+
+def cheap(kernel, X):
+    """Whether a value of the kernel costs little more than to fetch it from memory."""
+    products = isinstance(kernel, RBF | Linear | Polynomial | Sigmoid)
+    return products and isinstance(X, np.ndarray) and X.shape[1] <= NARROW
 
 
 @kernel

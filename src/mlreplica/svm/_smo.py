@@ -274,7 +274,7 @@ def settled(P, beta, f, sides):
     return ((beta <= P.low) & (f > below)) | ((beta >= P.high) & (f < above))
 
 
-def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
+def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched=True):
     """Solve (3); yield a `State` after every block, and last one whose f is exact.
 
     Ends when the violation of (5), computed anew in double precision, is at most tol; when
@@ -295,29 +295,35 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
         The most steps; None: max(10⁷, 100 N).
     shrinking : bool
         Set variables aside that have come to rest at a bound.
+    watched : bool
+        Whether anybody looks at states before the last; if not, they are left out.
     """
     N, longest = len(P.q), float(np.abs(rows.diag).max(initial=0.0))
     beta = np.zeros(N) if beta is None else beta.copy()
     budget = max(10**7, 100 * N) if max_pairs is None else max_pairs
     G = rows.times(np.bincount(P.row, beta, rows.n)) if beta.any() else np.zeros(rows.n)
     pairs, least, best, fruitless = 0, np.inf, -np.inf, 0
-    state = report(P, beta, G, pairs, N, longest)
-    yield state
-    solve = one_block if N <= LARGE_BLOCK and rows.dtype == np.float64 else blocks
-    while state.violation > max(tol, state.floor) and pairs < budget and fruitless < PATIENCE:
-        for took, active in solve(rows, P, beta, G, tol, budget - pairs, shrinking):
+    if watched:
+        yield report(P, beta, G, pairs, N, longest)
+    small = N <= LARGE_BLOCK and rows.dtype == np.float64
+    while True:
+        for took, active in (one_block if small else blocks)(
+            rows, P, beta, G, tol, budget - pairs, shrinking
+        ):
             pairs += took
-            state = report(P, beta, G, pairs, active, longest)
-            if active < N:
-                state = state._replace(objective=np.inf, gap=np.inf)
-            yield state
-        if solve is blocks:
+            if watched and not small:
+                state = report(P, beta, G, pairs, active, longest)
+                yield state if active == N else state._replace(objective=np.inf, gap=np.inf)
+        if not small:
             G = rows.times(np.bincount(P.row, beta, rows.n))
-            state = report(P, beta, G, pairs, N, longest)
-            yield state
+        state = report(P, beta, G, pairs, N, longest)
+        yield state
         gained = state.violation < 0.9 * least or state.dual > best + 1e-12 * abs(best)
         fruitless = 0 if gained else fruitless + 1
         least, best = min(least, state.violation), max(best, state.dual)
+        done = state.violation <= max(tol, state.floor)
+        if done or pairs >= budget or fruitless == PATIENCE:
+            return
 
 
 def one_block(rows, P, beta, G, tol, budget, shrinking):

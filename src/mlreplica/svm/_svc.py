@@ -148,8 +148,7 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         """The last state of every machine's solver; callbacks see the fit that is `watched`."""
         solvers = [self._solver(grams, *both) for both in zip(machines, duals, strict=True)]
         last = [None] * len(machines)
-        seen = watched and bool(getattr(self, "_skl_callbacks", None))
-        states = joint(solvers, last, grams.at_once, seen)
+        states = joint(solvers, last, grams.at_once, watched and self._watched)
         if watched:
             iterate(self, states, max_iter=ENDLESS, unit="blocks", advice=None)
         else:
@@ -163,8 +162,15 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
 
     def _begin(self, rows, P, beta):
         """The solver, on its way."""
-        options = {"tol": self.tol, "max_pairs": self._max_pairs, "shrinking": self.shrinking}
-        return SOLVERS[self.solver](rows, P, beta, **options)
+        return SOLVERS[self.solver](
+            rows,
+            P,
+            beta,
+            tol=self.tol,
+            max_pairs=self._max_pairs,
+            shrinking=self.shrinking,
+            watched=self._watched,
+        )
 
     def _publish_machines(self, X, codes, machines, betas, b):
         """Attributes from every machine's β and b, laid out as scikit-learn's are."""
