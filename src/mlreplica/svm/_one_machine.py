@@ -6,7 +6,7 @@ from sklearn.utils.validation import _num_samples
 from mlreplica.core.iterate import iterate
 from mlreplica.kernels import Precomputed
 
-from ._smo import BLOCK, smo
+from ._smo import LARGE_BLOCK, smo
 
 ENDLESS = 10**9
 
@@ -40,7 +40,7 @@ def solve_one(model, X, y, sample_weight):
         A = X[np.ix_(used, used)] if isinstance(model._kernel, Precomputed) else X[used]
     P, start = model._dual(y[used], weights[used])
     options = {"tol": model.tol, "max_pairs": model._max_pairs, "shrinking": model.shrinking}
-    states = smo(model._gram(A, BLOCK), P, start, **options)
+    states = smo(model._gram(A, LARGE_BLOCK), P, start, watched=model._watched, **options)
     last = iterate(model, states, max_iter=ENDLESS, unit="blocks", advice=None, X=X, y=y)
     coef = model._coefficients(last.beta)
     held = coef != 0.0

@@ -12,7 +12,7 @@ from ._smo import report
 def with_whole_matrix(loop):
     """A solver like `smo` of a generator of pair steps, which needs all of K."""
 
-    def solve(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True):
+    def solve(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched=True):
         """Yield a `State` after every n pair steps and after the last, never shrinking."""
         n = rows.n
         if 8e-6 * n * n > rows.cache_size:
