@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from mlreplica.core.iterate import iterate
+from mlreplica.core.parallel import one_blas_thread
 
 from ._linear import FINEST
 from ._linear_dcd import dual_coordinate_descent
@@ -68,10 +69,12 @@ def quadratic(model, problem, rng):
 
 def converge(model, solver, tol, X, y):
     """Run to the end; the weights, a row a problem. Sets `n_iter_` and `certificate_`."""
-    last = iterate(
-        model, solver, max_iter=max(model.max_iter, 1), tol=tol, watch="error", unit="iterations",
-        advice=None, X=X, y=y,
-    )  # fmt: skip
+    most = max(model.max_iter, 1)
+    with one_blas_thread():  # products of moderate size: threads would cost more than they gain
+        last = iterate(
+            model, solver, max_iter=most, tol=tol, watch="error", unit="iterations", advice=None,
+            X=X, y=y,
+        )  # fmt: skip
     model.certificate_ = float(last.gap)
     if model.n_iter_ >= model.max_iter and last.error > max(tol, model.tol):
         warnings.warn(

@@ -2,16 +2,16 @@ r"""One-class support vector machine: where the data are
 
 A half-space of the feature space that holds all rows but few, as far from the origin as possible:
 
-    minimise over w, ρ:   ½‖w‖² − ν Σ_i v_i ρ + Σ_i v_i max(0, ρ − wᵀφ(x_i))                  (1)
+    minimise over w, ρ:   ½‖w‖² − ν Σ_i v_i ρ + Σ_i v_i max(0, ρ − wᵀφ(x_i))                  (5)
 
 v_i are the weights of the rows. A new x is said to be like the others if
 
-    d(x) = Σ_i β_i K(x_i, x) − ρ  >  0                                                        (2)
+    d(x) = Σ_i β_i K(x_i, x) − ρ  >  0                                                        (6)
 
-The dual is (3) of `_smo.py` with q = 0, the boxes [0, v_i] and Σ β_i = ν Σ v_i. As Σ β is fixed and
-no β_i exceeds v_i, at least a share ν of the rows (by weight) has β_i > 0, and since only rows with
+The dual is the general one of `_smo.py` with q = 0, boxes [0, v_i] and Σ β_i = ν Σ v_i. As no β_i
+exceeds v_i, at least a share ν of the rows (by weight) has β_i > 0, and since only rows with
 β_i = v_i are outside, at most a share ν is. With the kernel e^(−γ‖u − v‖²) and ν = 1 all β are
-equal, and (2) is a threshold on the estimate of the density by the sum of these bells.
+equal, and (6) is a threshold on the estimate of the density by the sum of these bells.
 
 Schölkopf, Platt, Shawe-Taylor, Smola, Williamson, Estimating the support of a high-dimensional
 distribution (2001).
@@ -68,7 +68,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     n_support_ : ndarray of shape (1,)
         Their number.
     dual_coef_ : ndarray or sparse matrix of shape (1, n_SV)
-        Their β in equation (2).
+        Their β in equation (6).
     intercept_ : ndarray of shape (1,)
         −ρ.
     offset_ : float
@@ -76,7 +76,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     coef_ : ndarray or sparse matrix of shape (1, n_features)
         w, if the kernel is linear.
     certificate_ : float
-        Duality gap: no w has an objective (1) smaller by more than this.
+        Duality gap: no w has an objective (5) smaller by more than this.
     kkt_residual_ : float
         The violation of the optimality conditions that is left, recomputed in double precision.
     fit_status_ : int
@@ -155,7 +155,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return self
 
     def _dual(self, y, weights):
-        """The dual of (1), and a β with the sum that it asks for."""
+        """The dual of (5), and a β with the sum that it asks for."""
         total = self.nu * weights.sum()
         beta = np.clip(total - (np.cumsum(weights) - weights), 0.0, weights)
         return problem(np.zeros(len(y)), np.zeros(len(y)), weights), beta
@@ -167,7 +167,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return b
 
     def decision_function(self, X):
-        """d(x) of (2): > 0 inside.
+        """d(x) of (6): > 0 inside.
 
         Parameters
         ----------

@@ -8,9 +8,10 @@ Rows inside the tube cost nothing. One multiplier α_i ≥ 0 for "y_i is not mor
     minimise:   D = ½(α − α*)ᵀK(α − α*) + ε Σ_i (α_i + α*_i) − Σ_i y_i(α_i − α*_i)            (2)
     with   0 ≤ α_i ≤ c_i,   0 ≤ α*_i ≤ c_i,   Σ_i (α_i − α*_i) = 0
 
-With β = (α, −α*) this is (3) of `_smo.py` for 2n variables over the n rows of K: the first n have
-q_i = ε − y_i and the box [0, c_i], the others q_i = −ε − y_i and the box [−c_i, 0]. A row cannot be
-above and below the tube at once, so one of α_i, α*_i is 0, and the prediction is
+With β = (α, −α*) this is the general dual of `_smo.py`, ½βᵀKβ + qᵀβ, for 2n variables over the n
+rows of K: the first n have q_i = ε − y_i and the box [0, c_i], the others q_i = −ε − y_i and
+[−c_i, 0]. A row cannot be above and below the tube at once, so one of α_i, α*_i is 0, and the
+prediction is
 
     f(x) = Σ_i (α_i − α*_i) K(x_i, x) + b                                                     (3)
 
