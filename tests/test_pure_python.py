@@ -79,7 +79,8 @@ from mlreplica.decomposition import KernelPCA
 from mlreplica.kernel_approximation import Nystroem, RBFSampler
 from mlreplica.kernel_ridge import KernelRidge
 
-for model in (KernelPCA(2, kernel="rbf"), Nystroem(n_components=9, random_state=0), RBFSampler(random_state=0)):
+maps = KernelPCA(2, kernel="rbf"), Nystroem(n_components=9, random_state=0)
+for model in (*maps, RBFSampler(random_state=0)):
     found[type(model).__name__] = model.fit(X).transform(X[:5]).ravel().tolist()
 found["KernelRidge"] = KernelRidge(kernel="rbf").fit(X, y, w).predict(X).tolist()
 for name in ("logistic", "huber", "poisson"):

@@ -764,3 +764,19 @@ def test_a_score_of_probabilities_is_refused(scoring):
     X = np.random.default_rng(0).normal(size=(30, 3))
     with pytest.raises(ValueError, match="no probabilities"):
         RidgeClassifierCV(scoring=scoring).fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize("solver", ["sparse_cg", "lsqr", "sag", "saga"])
+@pytest.mark.parametrize("tol", [1e-10, 1e-15, 0.0])
+@pytest.mark.parametrize("shape", [(4, 12), (12, 4)])
+@pytest.mark.parametrize("alpha", [0.0, 1e-12])
+def test_conjugate_gradients_stop_where_rounding_begins(solver, tol, shape, alpha):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=shape), rng.normal(size=shape[0])
+    X[:, -1] = X[:, 0]  # and a direction without curvature
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = Ridge(alpha=alpha, solver=solver, tol=tol).fit(X, y)
+    best = LinearRegression().fit(X, y)  # the shortest w, which is the limit for α → 0
+    assert_allclose(model.coef_, best.coef_, rtol=1e-8)
+    assert_allclose(model.predict(X), best.predict(X), rtol=1e-8)

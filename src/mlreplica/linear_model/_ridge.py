@@ -384,7 +384,8 @@ def conjugate_gradients(products, c, alpha, tol, frame):
 
     Where g seems small enough it is computed
     afresh and the directions start anew, so that the last bound does not rest on the recursion.
-    With next to no penalty z = g: then w stays in the span of the rows, where its limit is.
+    With next to no penalty z = g: then w stays in the span of the rows, where its limit is. A
+    direction with no more curvature than rounding makes is not followed: it leads anywhere.
     """
     w = np.zeros((products.shape[1], c.shape[1]))
     first, c_sq = products.gradient(c, w)
@@ -403,14 +404,17 @@ def conjugate_gradients(products, c, alpha, tol, frame):
 
     with np.errstate(divide="ignore", invalid="ignore"):
         d, rest = g / D, np.full(len(alpha), np.inf)
-        gz = (g * d).sum(axis=0)
+        gz, top = (g * d).sum(axis=0), np.zeros(len(alpha))
         while True:
             Gd = products.normal(d) + alpha * d
+            curved, d_sq = (d * Gd).sum(axis=0), (d * d).sum(axis=0)
+            top = np.fmax(top, curved / d_sq)
             far = (gz > 0) & (rest > tol / 2)  # a target that has arrived waits for the others
-            step = np.where(far, gz / (d * Gd).sum(axis=0), 0.0)
+            far &= curved > 8 * EPS * top * d_sq
+            step = np.where(far, gz / curved, 0.0)
             w, g, old = w + step * d, g - step * Gd, gz
             (now, rest), fresh = state(), False
-            if not now.rest > tol / 2:
+            if not (now.rest > tol / 2 and far.any()):
                 g, fresh = products.gradient(c, w)[0] - alpha * w, True
                 now, rest = state()
             yield now
