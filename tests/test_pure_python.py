@@ -72,6 +72,11 @@ for options in ({}, {"penalty": "l1"}, {"average": 20}, {"batch_size": 7}):
         model.set_params(learning_rate="constant").fit(data, label, sample_weight=w)
         found[f"SGDClassifier {options} {type(data).__name__}"] = model.coef_.ravel().tolist()
 found["SGDRegressor"] = SGDRegressor("huber", random_state=0, max_iter=5).fit(X, y).coef_.tolist()
+from mlreplica.svm import SVC, NuSVC
+
+for model in (SVC(gamma=0.3, tol=1e-10), NuSVC(nu=0.2, gamma=0.3, tol=1e-10)):
+    found[type(model).__name__] = model.fit(X, label > 0).decision_function(X).tolist()
+found["SVC, several classes"] = SVC(kernel="poly", tol=1e-10).fit(X, label).intercept_.tolist()
 found["perceptron"] = perceptron(X, np.sign(y), max_updates=50).w.tolist()
 for name in ("linear", "polynomial", "rbf", "sigmoid", "laplacian"):
     found[f"kernel {name}"] = kernels.get(name)(X, X[:4]).ravel().tolist()
