@@ -38,6 +38,7 @@ Zaki, Meira, Data Mining and Machine Learning (2020), section 23.5.
 """
 
 import warnings
+from contextlib import nullcontext
 from numbers import Real
 from typing import NamedTuple
 
@@ -48,12 +49,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed, square
+from mlreplica.core.parallel import one_blas_thread
 from mlreplica.core.validation import new_rows
 
 __all__ = ["KernelRidge"]
 
 EPS = np.finfo(float).eps
 JITTER = 1e-9  # of the trace of G: far above rounding, so that (7) keeps its digits
+SMALL = 500  # rows up to which threads of BLAS cost more than they give
 CORRECTIONS = 4  # steps of (7): what is left along λ ≥ 100 δ is below 1e-6
 
 
@@ -281,9 +284,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for k, a in enumerate(np.unique(alpha)):
             if k > 0:
                 mirror(A)
-            of = np.flatnonzero(alpha == a)
-            at = np.ix_(rows, of)
-            found = solve(A, diagonal + a / s, Y[at], s, self.leave_one_out)
+            at = np.ix_(rows, np.flatnonzero(alpha == a))
+            with one_blas_thread() if len(rows) <= SMALL else nullcontext():
+                found = solve(A, diagonal + a / s, Y[at], s, self.leave_one_out)
             c[at] = found.c
             gap += found.gap
             jitters.append(found.jitter)

@@ -47,6 +47,7 @@ from sklearn.utils.validation import _check_psd_eigenvalues, validate_data
 
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed, square
+from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
 from mlreplica.core.validation import FLOATS, new_rows
 from mlreplica.kernel_ridge import KernelRidge
 
@@ -309,12 +310,11 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return dense(K, k, by)
         start = check_random_state(self.random_state).normal(size=(n, block))
         states = block_lanczos(lambda V: times_centred(K, V), start, k, most, by)
+        options = {"max_iter": self.max_iter or MAX_PASSES, "tol": self.tol or RESIDUAL}
         if passes:
-            state = iterate(self, states, max_iter=passes, watch="residual", advice=None)
-        else:
-            limit = self.max_iter or MAX_PASSES
-            tol = self.tol or RESIDUAL
-            state = iterate(self, states, max_iter=limit, tol=tol, watch="residual", unit="passes")
+            options = {"max_iter": passes, "advice": None}
+        with one_blas_thread():  # all other products of a pass are small
+            state = iterate(self, states, watch="residual", unit="passes", **options)
         return state.eigenvalues, state.vectors()
 
     def _powers(self, k, n):
@@ -345,10 +345,12 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 
 def times_centred(K, V):
-    """J K J V"""
-    W = ((V - V.mean(axis=0)).T @ K).T
-    W -= W.mean(axis=0)
-    return W
+    """J K J V, a slice of columns of K for each thread"""
+    V = np.ascontiguousarray((V - V.mean(axis=0)).T)
+    W = np.empty_like(V)
+    run(lambda part: np.matmul(V, K[:, part], out=W[:, part]), split(len(K), n_threads()))
+    W -= W.mean(axis=1)[:, None]
+    return W.T
 
 
 def dense(K, k, size):
