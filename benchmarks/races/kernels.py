@@ -212,8 +212,8 @@ RACES = [
     ),
     race(
         "kernel-pca-thirty",
-        "kernel PCA, RBF, 30 components of 2,000 × 20",
-        pca_data(partial(rows, 2000, 20), 30),
+        "kernel PCA, RBF, 30 components of 1,500 × 20",
+        pca_data(partial(rows, 1500, 20), 30),
         pca,
         others=RANDOMIZED,
         start=False,

@@ -21,7 +21,7 @@ so m draws give features whose inner product has the kernel as its mean,
 
     z_j(x) = √(2/m) cos(ω_jᵀx + β_j),                                                       (4)
 
-and a standard deviation of at most 1/√m (exactly ((1 + K(2u, 2v)/2 − K(u, v)²)/m)^½).
+and a standard deviation of ((1 + K(2u, 2v)/2 − K(u, v)²)/m)^½.
 
 Williams, Seeger, Using the Nyström method to speed up kernel machines (2001); Rahimi, Recht, Random
 features for large-scale kernel machines (2007).
