@@ -1,8 +1,8 @@
 """Cos: the cosine of a whole array, many lanes at a time
 
-As `exp` does it. With k the integer nearest to x/π,
+As `exp` does it; (1) to (4) are in `kernel_approximation.py`. With k the integer nearest to x/π,
 
-    cos x = (−1)^k · cos r,      r = x − kπ,      |r| ≤ π/2                            (1)
+    cos x = (−1)^k · cos r,      r = x − kπ,      |r| ≤ π/2                            (5)
 
 cos r is its Taylor polynomial of degree 22, π is subtracted in three parts of which k times the
 first two is exact, and the sign is the lowest bit of k, moved to the top. Within 4e-16 of cos x
