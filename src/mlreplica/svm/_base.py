@@ -19,11 +19,12 @@ from sklearn.utils.validation import (
 
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.validation import new_rows
-from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma
+from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma, squared_norms
 
 from ._rows import Rows
 from ._scores import Support
 
+DENSE = 1 << 22  # entries up to which sparse data are made dense for training
 UNSCALED = 1e4  # ratio of the columns' standard deviations above which a warning is due
 
 
@@ -72,7 +73,12 @@ class KernelMachine(CallbackSupport, BaseEstimator):
                 f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
         self.shape_fit_ = X.shape
-        self._kernel = self._make_kernel(X)
+        if not (self._is_precomputed or np.isfinite(squared_norms(X)).all()):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite, for the squares of X overflow."
+                " The input data may contain large values and need to be preprocessed."
+            )
+        self._kernel = self._make_kernel(dense_if_small(X))
         if not (self._is_precomputed or self._sparse):
             warn_if_unscaled(X)
         return X, y
@@ -120,7 +126,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _gram(self, X, least):
         """The rows of K(X, X)."""
-        return Rows(self._kernel, X, self.cache_size, least=least)
+        return Rows(self._kernel, dense_if_small(X), self.cache_size, least=least)
 
     @property
     def _watched(self):
@@ -240,6 +246,11 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not self._is_precomputed
         return tags
+
+
+def dense_if_small(X):
+    """X as an array where that is not large: products are then faster, and as of dense data."""
+    return X.toarray() if sp.issparse(X) and X.shape[0] * X.shape[1] <= DENSE else X
 
 
 def warn_if_unscaled(X):

@@ -41,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.iterate import iterate
 
-from ._base import KernelMachine
+from ._base import KernelMachine, dense_if_small
 from ._calibration import coupled, fit_sigmoid, sigmoid
 from ._machines import Grams, joint, machines_of
 from ._scores import all_of_them, one_against_one, pairs_of
@@ -96,7 +96,7 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
             )
         weights = self._read_weights(sample_weight, X, codes)
         machines = machines_of(codes, len(self.classes_), weights, self._one_vs_rest)
-        grams = Grams(self._kernel, X, machines, self.cache_size, codes)
+        grams = Grams(self._kernel, dense_if_small(X), machines, self.cache_size, codes)
         duals = [self._dual(machine, weights[machine.index]) for machine in machines]
         states = self._solve(grams, machines, duals, watched=True)
         betas, b = zip(*map(self._decision_of, states), strict=True)
