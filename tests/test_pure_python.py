@@ -49,6 +49,21 @@ for penalty in (None, "l1", "l2", "elasticnet"):
     for data in (X, sp.csr_array(X)):
         model = Perceptron(penalty=penalty, max_iter=5).fit(data, label, sample_weight=w)
         found[f"Perceptron {penalty} {type(data).__name__}"] = model.coef_.ravel().tolist()
+from mlreplica.svm import SVR, LinearSVC, LinearSVR, OneClassSVM
+
+for data in (X, sp.csr_array(X)):
+    for solver in ("newton", "dcd"):
+        kind = f"{solver} {type(data).__name__}"
+        for loss in ("hinge", "squared_hinge"):
+            model = LinearSVC(loss=loss, solver=solver, random_state=0, max_iter=3)
+            found[f"LinearSVC {loss} {kind}"] = model.fit(data, label, w).coef_.ravel().tolist()
+        model = LinearSVR(epsilon=0.1, solver=solver, random_state=0, max_iter=3).fit(data, y, w)
+        found[f"LinearSVR {kind}"] = model.coef_.tolist()
+    for options in ({"penalty": "l1"}, {"multi_class": "crammer_singer"}):
+        model = LinearSVC(**options, random_state=0, max_iter=3).fit(data, label, w)
+        found[f"LinearSVC {options} {type(data).__name__}"] = model.coef_.ravel().tolist()
+found["SVR"] = SVR(gamma=0.5, tol=1e-9).fit(X, y, w).predict(X).tolist()
+found["OneClassSVM"] = OneClassSVM(gamma=0.5, tol=1e-9).fit(X).score_samples(X).tolist()
 from mlreplica.linear_model import HuberRegressor, PoissonRegressor, QuantileRegressor
 
 for model, target in (
