@@ -175,7 +175,7 @@ RACES = [
         "ε-insensitive, 20,000 × 50",
         numbers(20_000, 50, 0.1),
         "epsilon_insensitive",
-        dual("epsilon_insensitive", 1e-3, 1e-4, epsilon=0.5),
+        dual("epsilon_insensitive", 1e-5, 1e-6, epsilon=0.5),
         epsilon=0.5,
         start=False,
     ),
