@@ -43,14 +43,15 @@ def in_primal(dual, loss, penalty, X):
         )
 
 
-def prepared(X, y, c):
+def prepared(X, y, c, solver):
     """X, y and c without the rows that weigh nothing; a small narrow sparse X dense."""
     heavy = c > 0.0
     if not heavy.all():
         if not heavy.any():
             raise ValueError("Every row has a weight of 0; nothing is left to fit.")
         X, y, c = X[heavy], y[heavy], c[heavy]
-    if sp.issparse(X) and X.shape[1] <= NARROW and X.shape[0] * X.shape[1] <= SMALL:
+    n, p = X.shape
+    if sp.issparse(X) and solver != "dcd" and p <= NARROW and n * p <= SMALL:
         X = X.toarray()
     return X, y, c
 

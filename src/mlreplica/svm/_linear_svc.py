@@ -178,7 +178,7 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
             self.class_weight, classes=self.classes_, y=y, sample_weight=sample_weight
         )
         c = self.C * _check_sample_weight(sample_weight, X, dtype=np.float64) * weight[codes]
-        X, codes, c = prepared(X, codes, c)
+        X, codes, c = prepared(X, codes, c, self.solver)
         if len(np.unique(codes)) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the rows of "

@@ -150,7 +150,7 @@ class LinearSVR(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator
         )
         in_primal(self.dual, self.loss, "l2", X)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        A, target, c = prepared(X, y.astype(np.float64), self.C * weight)
+        A, target, c = prepared(X, y.astype(np.float64), self.C * weight, self.solver)
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         squared = self.loss == "squared_epsilon_insensitive"
         problem = regression(A, bias, target, c, float(self.epsilon), squared)
