@@ -95,8 +95,9 @@ class Rows:
         if self.buffer is None:
             self.restrict(self.columns[keep])
             return
-        slots, width = self.kept.shape
-        pack(self.buffer, np.count_nonzero(self.owner >= 0), width, keep)
+        slots = len(self.kept)
+        for r in np.flatnonzero(self.owner >= 0):  # rising, so nothing is written before it is read
+            self.buffer[r * len(keep) : (r + 1) * len(keep)] = self.kept[r][keep]
         more = min(self.n, len(self.buffer) // len(keep))
         self.kept = self.buffer[: more * len(keep)].reshape(more, len(keep))
         self.owner = np.concatenate([self.owner, np.full(more - slots, -1)])
@@ -144,14 +145,13 @@ class Rows:
 
     def square(self, indices, slots, places):
         """K among some indices, whose rows are in `slots` and whose columns are at `places`."""
-        out = np.empty((len(indices), len(indices)), self.dtype)
         if cheap(self.kernel, self.A):
+            out = np.empty((len(indices), len(indices)), self.dtype)
             A, sq = self.A[indices], self.a_sq[indices]
             for part in split(len(A), -(-len(A) // 128)):  # so few that no thread is called
                 self.kernel.block(A[part], A, out[part], sq[part], sq)
             return out
-        gather(self.kept, slots, places, out)
-        return out
+        return self.kept[slots[:, None], places]
 
     def matrix(self):
         """All rows, where they fit."""
@@ -190,24 +190,6 @@ def cheap(kernel, X):
     """Whether a value of the kernel costs little more than to fetch it from memory."""
     products = isinstance(kernel, RBF | Linear | Polynomial | Sigmoid)
     return products and isinstance(X, np.ndarray) and X.shape[1] <= NARROW
-
-
-@kernel
-def pack(buffer, slots, width, keep):
-    """Rows of `width` entries, one after the other, become rows of the entries at `keep`."""
-    m = len(keep)
-    for r in range(slots):
-        for k in range(m):
-            buffer[r * m + k] = buffer[r * width + keep[k]]  # never read after it is written
-
-
-@kernel
-def gather(kept, slots, columns, K):
-    """K_rk = kept[slots_r, columns_k]"""
-    for r in range(len(slots)):
-        row = kept[slots[r]]
-        for k in range(len(columns)):
-            K[r, k] = row[columns[k]]
 
 
 @kernel
