@@ -282,3 +282,12 @@ def test_pure_sums():
         for x in X
     ]
     assert_allclose(model.predict(X), by_hand, rtol=1e-10, atol=1e-12)
+
+
+def test_five_thousand_rows_converge():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 10))
+    y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=5000)
+    for cache_size in (4, 200):  # megabytes: 200 rows of the Gram matrix, or all of it
+        model = SVR(gamma=0.1, cache_size=cache_size).fit(X, y)
+        assert model.kkt_residual_ <= model.tol
