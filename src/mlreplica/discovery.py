@@ -46,7 +46,7 @@ def all_estimators(type_filter=None):
     --------
     >>> from mlreplica.discovery import all_estimators
     >>> [name for name, _ in all_estimators("regressor") if name.startswith("Linear")]
-    ['LinearRegression']
+    ['LinearRegression', 'LinearSVR']
     """
     if type_filter is not None and type_filter not in KINDS:
         raise ValueError(f"type_filter must be one of {', '.join(KINDS)}, got {type_filter!r}.")
