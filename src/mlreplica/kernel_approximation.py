@@ -240,7 +240,8 @@ class RBFSampler(Features):
     Parameters
     ----------
     gamma : "scale" or float, default=1.0
-        γ in :math:`\exp(-γ ‖u - v‖^2)`; "scale" for 1 / (n_features · variance of X).
+        γ in :math:`\exp(-\gamma \lVert u - v \rVert^2)`; "scale" for 1 / (n_features · variance
+        of X).
     n_components : int, default=100
         Number of features.
     random_state : int, RandomState instance or None, default=None

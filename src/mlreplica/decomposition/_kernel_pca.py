@@ -61,7 +61,7 @@ MAX_PASSES = 1000
 
 
 class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Principal components of the features of a kernel.
+    r"""Principal components of the features of a kernel.
 
     Parameters
     ----------
@@ -92,7 +92,8 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         - "randomized": as many passes as `iterated_power` says, with a larger block. It takes
           the eigenvalues of largest modulus, so an indefinite kernel is an error.
     tol : float, default=0
-        Block Lanczos stops when :math:`‖K_c v - λ v‖ ≤` tol λ for every component; 0 for 1e-10.
+        Block Lanczos stops when :math:`\lVert K_c v - \lambda v \rVert \le` tol λ for every
+        component; 0 for 1e-10.
     max_iter : int, default=None
         The most passes of block Lanczos; None for 1000.
     iterated_power : int or "auto", default="auto"
