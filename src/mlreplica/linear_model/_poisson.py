@@ -223,7 +223,7 @@ def conjugate_gradients(apply, g, diagonal, most=200):
     x, r = np.zeros_like(g), g.copy()
     z = r / diagonal
     d, rz = z.copy(), r @ z
-    aim = rz * min(0.01, np.sqrt(rz)) ** 2
+    aim = rz * min(0.1, rz**0.25) ** 2
     for _ in range(most):
         if rz <= aim or rz <= 0:
             break
