@@ -67,7 +67,7 @@ class RowProducts:
     def __init__(self, X, n_jobs):
         self.shape, self.n_jobs = X.shape, n_jobs
         self.triple = X.indptr.astype(np.uint64), X.indices.astype(np.uint32), X.data
-        shares = [part.stop for part in split(X.nnz, n_threads(n_jobs), least=1 << 16)]
+        shares = [part.stop for part in split(X.nnz, n_threads(n_jobs), least=1 << 18)]
         ends = np.searchsorted(X.indptr, shares[:-1])
         self.first = np.array([0, *ends], dtype=np.uint64)
         self.last = np.array([*ends, X.shape[0]], dtype=np.uint64)
