@@ -152,6 +152,8 @@ class PenaltySearch:
                 ]
             )
         except AttributeError as error:
+            if "predict_proba" not in str(error):  # a mistake inside of the user's scorer
+                raise
             raise ValueError(
                 f"scoring={self.scoring!r} asks for more than ridge regression has: "
                 "predictions and scores, no probabilities."

@@ -22,9 +22,10 @@ from mlreplica.core.validation import new_rows
 from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma, squared_norms
 
 from ._rows import Rows
-from ._scores import Support
+from ._scores import Support, all_of_them
 
 DENSE = 1 << 22  # entries up to which sparse data are made dense for training
+ENDLESS = 10**9  # blocks: the solvers themselves know when to end
 UNSCALED = 1e4  # ratio of the columns' standard deviations above which a warning is due
 
 
@@ -134,9 +135,10 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         return bool(getattr(self, "_skl_callbacks", None))
 
     @property
-    def _max_pairs(self):
-        """`max_iter` as the solver takes it: None for its own limit."""
-        return None if self.max_iter == -1 else self.max_iter
+    def _options(self):
+        """The solver's options; `max_pairs` is None for its own limit."""
+        most = None if self.max_iter == -1 else self.max_iter
+        return {"tol": self.tol, "max_pairs": most, "shrinking": self.shrinking}
 
     def _judge(self, violation, floor):
         """Set `kkt_residual_` and `fit_status_`; warn if the solver had to stop early.
@@ -207,6 +209,12 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         """Σ_j β_j K(x, x_j) without b, for rows that `_new_rows` has seen."""
         return self._prepare().scores(X, products, width)
 
+    def _sums(self, X):
+        """Σ_j β_j K(x, x_j) of the one machine that there is, for new rows."""
+        X = self._new_rows(X)
+        coef = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
+        return self._raw_scores(X, all_of_them(coef), 1)[:, 0]
+
     def _prepare(self):
         if "_support" not in self.__dict__:  # unpickled
             self._support = self._prepared()
@@ -267,3 +275,23 @@ def warn_if_unscaled(X):
                 UserWarning,
                 stacklevel=5,
             )
+
+
+def row_weights(sample_weight, X, n):
+    """A weight a row, 0 where it is to be left out."""
+    if X.shape[0] != n:
+        raise ValueError(
+            f"X and y have incompatible shapes.\nX has {X.shape[0]} samples, but y has {n}."
+        )
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight and X have incompatible shapes: {weights.shape} vs {X.shape}\n"
+            "Note: Sparse matrices cannot be indexed w/"
+            "boolean masks (use `indices=True` in CV)."
+        )
+    if not (weights > 0.0).any():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weights, 0.0)

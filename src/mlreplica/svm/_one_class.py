@@ -26,7 +26,6 @@ from sklearn.utils.validation import _num_samples
 
 from ._base import KernelMachine
 from ._one_machine import solve_one
-from ._scores import all_of_them
 from ._smo import problem
 
 
@@ -190,9 +189,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         scores : ndarray of shape (n_samples,)
         """
-        X = self._new_rows(X)
-        coef = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
-        return self._raw_scores(X, all_of_them(coef), 1)[:, 0]
+        return self._sums(X)
 
     def predict(self, X):
         """+1 for rows inside the region, −1 for the others.

@@ -40,7 +40,6 @@ from sklearn.utils._param_validation import Interval
 
 from ._base import KernelMachine
 from ._one_machine import solve_one
-from ._scores import all_of_them
 from ._smo import problem
 
 
@@ -99,9 +98,7 @@ class TubeRegressor(RegressorMixin, KernelMachine):
         -------
         y : ndarray of shape (n_samples,)
         """
-        X = self._new_rows(X)
-        coef = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
-        return self._raw_scores(X, all_of_them(coef), 1)[:, 0] + self._intercept_[0]
+        return self._sums(X) + self._intercept_[0]
 
 
 class SVR(TubeRegressor):
