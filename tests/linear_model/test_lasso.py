@@ -629,5 +629,5 @@ def test_gap_is_the_smaller_of_two_bounds():
     u = X.T @ y / 30
     yy = y @ y / 30
     second = float((np.maximum(np.abs(u) - 0.01, 0) ** 2).sum() / 2)
-    gap, s = duality_gap(yy, yy, u, w, 0.01, 1.0, False)
+    gap, _, s = duality_gap(yy, yy, u, w, 0.01, 1.0, False)
     assert gap == pytest.approx(min(second, yy / 2 - s * yy + s * s * yy / 2))

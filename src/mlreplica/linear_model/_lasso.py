@@ -22,7 +22,7 @@ is feasible for the dual problem, whose value is never above P(w*):
     P(w) − P(w*)  ≤  gap = P(w) − s·yᵀr/n + ½ s² (‖r‖²/n + β‖w‖²)                            (5)
 
 The dual optimum lies within √(2n·gap) of s·r, so w*_j = 0 is certain, and column j can be left
-out for good, as soon as
+out for good, as soon as, with this gap,
 
     s|g_j| + √(2 gap (q_j + β))  <  α                                                        (6)
 
@@ -116,15 +116,15 @@ def objective(rr, w, alpha, beta):
 
 
 def duality_gap(rr, ry, u, w, alpha, beta, positive):
-    """The smaller of (5) and (7), and the s of (5); rr = ‖r‖²/n, ry = rᵀy/n, u = Xᵀr/n."""
+    """The smaller of (5) and (7); (5) itself and its s; rr = ‖r‖²/n, ry = rᵀy/n, u = Xᵀr/n."""
     P, square = objective(rr, w, alpha, beta), rr + (beta * float(w @ w) if beta else 0.0)
     top = largest(u - beta * w if beta else u, positive)
     s = 1.0 if top <= alpha else alpha / top
-    gap = P - s * ry + 0.5 * s * s * square
+    gap = scaled = max(P - s * ry + 0.5 * s * s * square, 0.0)
     if beta > 0.0:
         over = np.maximum((u if positive else np.abs(u)) - alpha, 0.0)
         gap = min(gap, P - ry + 0.5 * rr + float(over @ over) / (2.0 * beta))
-    return max(gap, 0.0), s
+    return max(gap, 0.0), scaled, s
 
 
 def blur(yy, root_q, w):
@@ -133,7 +133,7 @@ def blur(yy, root_q, w):
 
 
 def certain_zeros(u, w, q, s, gap, alpha, beta, positive):
-    """Test (6) for every column."""
+    """Test (6) for every column; the gap must be that of (5)."""
     g = u - beta * w
     return s * (g if positive else np.abs(g)) + np.sqrt(2.0 * gap * (q + beta)) < alpha
 
@@ -156,12 +156,11 @@ def coordinate_descent(A, y, alpha, beta, w, *, positive=False, rng=None):
         P, unsure = objective(rr, w, alpha, beta), blur(yy, root_q, w)
         if sweeps % EVERY == 0:
             u = A.gradient(r)
-            gap, s = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
-            gap += unsure
-            dual = max(dual, P - gap)
+            gap, scaled, s = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
+            dual = max(dual, P - gap - unsure)
         yield State(w, P, max(P - dual, unsure), sweeps, len(active))
         if sweeps % EVERY == 0:
-            zero = certain_zeros(u, w, q, s, gap, alpha, beta, positive)
+            zero = certain_zeros(u, w, q, s, scaled + unsure, alpha, beta, positive)
             active = active[~zero[active]]
             if w[zero].any():
                 w[zero] = 0.0
@@ -180,7 +179,7 @@ def subgradient_descent(A, y, alpha, beta, w, *, positive=False):
         u, rr = A.gradient(r), float(r @ r) / n
         P = objective(rr, w, alpha, beta)
         if best is None or best.objective > P:
-            gap, _ = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
+            gap, *_ = duality_gap(rr, float(r @ y) / n, u, w, alpha, beta, positive)
             best = State(w.copy(), P, gap, t, len(w))
         yield best._replace(sweeps=t)
         t += 1

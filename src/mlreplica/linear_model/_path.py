@@ -90,7 +90,7 @@ def look_ahead(problem, k, work, penalties, enough, max_iter, positive):
         for (alpha, beta), (w_W, u_W, r), u in zip(block, trials, U, strict=True):
             w = np.zeros(len(u))
             w[work.W] = w_W
-            gap, _ = duality_gap(r @ r / n, r @ y / n, u, w, alpha, beta, positive)
+            gap, *_ = duality_gap(r @ r / n, r @ y / n, u, w, alpha, beta, positive)
             new = violators(u - beta * w, work.W, alpha, positive, max(50, work.support()))
             if gap > enough and len(new) and spent[done] < max_iter:
                 work.w, work.u = w_W, u_W  # back to the first point that failed

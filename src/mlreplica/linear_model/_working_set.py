@@ -151,7 +151,7 @@ class WorkingSet:
         r, n = self.residual(), len(self.y)
         u, rr, w = self.problem.A.gradient(r), float(r @ r) / n, self.everywhere()
         self.u = u[self.W]
-        gap, _ = duality_gap(rr, float(r @ self.y) / n, u, w, alpha, beta, positive)
+        gap, *_ = duality_gap(rr, float(r @ self.y) / n, u, w, alpha, beta, positive)
         return u, objective(rr, self.w, alpha, beta), gap
 
     def gap(self, alpha, beta, positive):
