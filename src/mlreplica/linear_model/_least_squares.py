@@ -117,15 +117,11 @@ class Rows(NamedTuple):
         with one_blas_thread():
             return run(part, split(n, n_threads(self.n_jobs), size), n_jobs=self.n_jobs)
 
-    def gram(self):
-        """M of (4): ZᵀZ summed over the blocks."""
-        return sum(self.map(lambda blocks: sum(Z.T @ Z for _, Z in blocks)))
-
     def normal(self):
-        """The two sides of (3)."""
+        """The two sides of (3), from M of (4); if targets are many, without its last corner."""
         k = self.width - self.y.shape[1]
         if k >= self.y.shape[1]:  # M is symmetric, so that BLAS makes half of it only
-            M = self.gram()
+            M = sum(self.map(lambda blocks: sum(Z.T @ Z for _, Z in blocks)))
             return Normal(M[:k, :k], M[:k, k:], M.diagonal()[k:])
 
         def work(blocks):

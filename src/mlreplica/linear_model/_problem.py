@@ -64,24 +64,25 @@ class Problem:
 
     def _gram_by_blocks(self, Y, s):
         """G, c and x̄ in one pass over the rows; X is centred block by block."""
-        (n, p), i = self.X.shape, int(self.intercept)
-        x0 = origin(self.X, Y)[0] if i else np.zeros(p)
+        n, p = self.X.shape
+        self.x_mean = origin(self.X, Y)[0] if self.intercept else np.zeros(p)
         weight = None if s is None else s * (n / s.sum())
         with np.errstate(over="ignore", invalid="ignore"):
-            if i == 0 and s is None and self.X.dtype == np.float64:  # as it lies
-                M = products_by_threads(self.X, Y) / n
+            if not self.intercept and s is None and self.X.dtype == np.float64:  # as it lies
+                G, b = products_by_threads(self.X, Y)
             else:
-                rows = Rows(self.X, Y, weight, self.root, bool(i), x0, np.zeros(Y.shape[1]), None)
-                M = rows.gram() / n
-        self._refuse_unless_finite(M)
-        self.x_mean, G, c = x0, M[i : p + i, i : p + i], M[p + i :, i : p + i]
-        if i:
-            d = M[0, 1 : p + 1]
-            self.x_mean, G = x0 + d, G - np.multiply.outer(d, d)
-            c = c - np.multiply.outer(M[0, p + 1 :], d)
-        still = G.diagonal() <= 1e-28 * self.x_mean**2  # constant but for rounding
+                zero = np.zeros(Y.shape[1])
+                some = weight, self.root, bool(self.intercept), self.x_mean, zero, None
+                normal = Rows(self.X, Y, *some).normal()
+                if self.intercept:
+                    normal, dx, _ = normal.centred()
+                    self.x_mean = self.x_mean + dx
+                G, b, _ = normal
+        self._refuse_unless_finite(G, b)
+        still = G.diagonal() <= 1e-28 * n * self.x_mean**2  # constant but for rounding
         keep = np.where(still, 0.0, 1.0)
-        self.G, self.c = np.ascontiguousarray(G * keep * keep[:, None]), c * keep
+        self.G = np.ascontiguousarray(G * keep * keep[:, None]) / n
+        self.c = np.ascontiguousarray(b.T * keep) / n
 
     def _refuse_unless_finite(self, *sums):
         """NaN and infinity show in the sums over X; only then look for them."""
@@ -117,15 +118,14 @@ class Problem:
 
 
 def products_by_threads(X, Y):
-    """[X Y]ᵀ[X Y] without the corner YᵀY, which nobody asks for; a share of the rows a thread."""
+    """XᵀX and XᵀY, a share of the rows a thread."""
 
     def part(rows):
-        return X[rows].T @ X[rows], Y[rows].T @ X[rows]
+        return X[rows].T @ X[rows], X[rows].T @ Y[rows]
 
     with one_blas_thread():
         parts = run(part, split(len(X), n_threads(), 1024))
-    G, c = (sum(some) for some in zip(*parts, strict=True))
-    return np.vstack([G, c])
+    return [sum(some) for some in zip(*parts, strict=True)]
 
 
 def columns(X, root, intercept):
