@@ -13,6 +13,7 @@ __all__ = [
     "callbacks",
     "datasets",
     "decomposition",
+    "ensemble",
     "inspection",
     "kernel_approximation",
     "kernel_ridge",

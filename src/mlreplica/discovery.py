@@ -32,6 +32,8 @@ def chapters():
 def all_estimators(type_filter=None):
     """List every estimator of the package, as scikit-learn's function of this name does.
 
+    Those that need other estimators to be made of, as a vote does, are left out.
+
     Parameters
     ----------
     type_filter : {"classifier", "regressor", "transformer", "cluster"} or None
@@ -52,8 +54,19 @@ def all_estimators(type_filter=None):
         raise ValueError(f"type_filter must be one of {', '.join(KINDS)}, got {type_filter!r}.")
     kind = KINDS.get(type_filter, BaseEstimator)
     return public(
-        lambda t: inspect.isclass(t) and issubclass(t, BaseEstimator) and issubclass(t, kind)
+        lambda t: (
+            inspect.isclass(t)
+            and issubclass(t, BaseEstimator)
+            and issubclass(t, kind)
+            and not needs_members(t)
+        )
     )
+
+
+def needs_members(cls):
+    """Whether an estimator is made of others that must be given."""
+    members = inspect.signature(cls).parameters.get("estimators")
+    return members is not None and members.default is members.empty
 
 
 def public(predicate):

@@ -319,7 +319,7 @@ def test_bad_data():
     X, y = [[0.0], [1.0], [2.0]], [0, 1, 1]
     with pytest.raises(ValueError, match="only one class"):
         LinearSVC().fit(X, [1, 1, 1])
-    with pytest.raises(ValueError, match="positive weight are all of class"):
+    with pytest.raises(ValueError, match="positive sample_weight are all of class"):
         LinearSVC().fit(X, y, sample_weight=[0.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="at least one non-zero number"):
         LinearSVR().fit(X, y, sample_weight=np.zeros(3))

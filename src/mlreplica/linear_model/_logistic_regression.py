@@ -208,7 +208,7 @@ class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEst
         if len(data.present) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the rows of "
-                f"positive weight are all of class {self.classes_[data.present[0]]!r}."
+                f"positive sample_weight are all of class {self.classes_[data.present[0]]!r}."
             )
         start = None
         if self.warm_start and hasattr(self, "coef_"):

@@ -182,7 +182,7 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
         if len(np.unique(codes)) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the rows of "
-                f"positive weight are all of class {self.classes_[codes[0]]!r}."
+                f"positive sample_weight are all of class {self.classes_[codes[0]]!r}."
             )
         W = converge(self, *self._solver(X, codes, c, joint), X, y)
         if joint and len(W) == 2:

@@ -1,0 +1,27 @@
+"""Ensembles: many models that answer together"""
+
+from importlib import import_module
+
+HOME = {
+    "StackingClassifier": "_stacking",
+    "StackingRegressor": "_stacking",
+    "VotingClassifier": "_voting",
+    "VotingRegressor": "_voting",
+}
+
+__all__ = [
+    "StackingClassifier",
+    "StackingRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in HOME:
+        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
