@@ -3,6 +3,7 @@
 from importlib import import_module
 
 HOME = {
+    "IsolationForest": "_isolation_forest",
     "StackingClassifier": "_stacking",
     "StackingRegressor": "_stacking",
     "VotingClassifier": "_voting",
@@ -10,6 +11,7 @@ HOME = {
 }
 
 __all__ = [
+    "IsolationForest",
     "StackingClassifier",
     "StackingRegressor",
     "VotingClassifier",

@@ -1,0 +1,268 @@
+r"""Isolation trees: how few random cuts set a point apart
+
+A tree takes ψ rows and cuts them at random: a column, and in it a threshold between its least and
+its largest value, until a row is alone, rows are equal or the tree is ⌈log₂ ψ⌉ deep. A point far
+from the others is alone after few cuts. Its path in one tree is
+
+    h(x) = depth of its leaf + c(rows in that leaf)                                           (1)
+
+where c(m) is what a tree of m rows would still add on average. A random cut of m distinct numbers
+falls into each of the m − 1 gaps about equally, as in a binary search tree of random order, so
+
+    c(m) = 2 H(m − 1) − 2 (m − 1)/m,       H(k) = 1 + ½ + … + 1/k ≈ ln k + 0.5772             (2)
+
+with c(2) = 1 and c(1) = 0.
+
+Trees lie level by level in arrays, the two children of a node side by side. A leaf is its own
+child, and no x is above its threshold ∞: so a walk is `depth` equal steps without a branch
+
+    node ← child(node) + [x_f(node) > t(node)]                                                (3)
+
+and 64 rows walk at a time, so that the processor waits for none of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mlreplica.core.jit import SAFE, formula, kernel
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+TOGETHER = 64  # rows that walk at a time
+FEATURE = (1 << 31) - 1  # bits of a link: child << 32 | missing goes right << 31 | feature
+
+
+class Forest(NamedTuple):
+    """Trees one after the other; children are counted from the root of their tree."""
+
+    threshold: Any  # of a node, float64; ∞: a leaf
+    link: Any  # of a node, int64
+    path: Any  # of a leaf, float64: h of (1)
+    count: Any  # of a node, int32: rows in it
+    size: Any  # of a tree, int64: nodes
+    depth: Any  # of a tree, int64
+
+
+def together(forests: Any) -> Forest:
+    """The trees of several forests."""
+    if len(forests) == 1:
+        return forests[0]
+    return Forest(*(np.concatenate(arrays) for arrays in zip(*forests, strict=True)))
+
+
+def average_path(m: Any) -> Any:
+    """c(m) of (2)."""
+    m = np.asarray(m, dtype=np.float64)
+    k = np.maximum(m - 1.0, 1.0)
+    return np.where(m > 2, 2.0 * (np.log(k) + np.euler_gamma) - 2.0 * k / np.maximum(m, 1), m == 2)
+
+
+@formula
+def splitmix(s: Any) -> Any:
+    """64 random bits from the state s of a counter (SplitMix64)."""
+    s = (s ^ (s >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    s = (s ^ (s >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return s ^ (s >> np.uint64(31))
+
+
+@kernel
+def below(z: Any, m: int) -> int:
+    """A whole number below m < 2³² from 64 random bits."""
+    return np.int64(((z >> np.uint64(32)) * np.uint64(m)) >> np.uint64(32))
+
+
+@kernel
+def draw(seeds: Any, n: int, replace: bool, drawn: Any) -> None:
+    """Fill row t of `drawn` with rows below n: with replacement, or the first of a shuffle."""
+    m = drawn.shape[1]
+    order = np.arange(n) if not replace else np.arange(1)
+    swapped = np.empty(m, np.int64)
+    for t in range(len(seeds)):
+        s = np.uint64(seeds[t])
+        for i in range(m):
+            s += STEP
+            if replace:
+                drawn[t, i] = below(splitmix(s), n)
+                continue
+            k = i + below(splitmix(s), n - i)
+            drawn[t, i] = order[k]
+            order[k] = order[i]  # order[:i] is never read again before the repair
+            swapped[i] = k
+        if not replace:  # for the next tree as it was
+            for i in range(m):
+                order[swapped[i]] = swapped[i]
+
+
+@kernel
+def gather(X: Any, rows: Any, f: Any, x: Any) -> None:
+    """x_i ← X[rows_i, f]; unsigned numbers, as an index below 0 would have to be looked for."""
+    for i in range(len(rows)):
+        x[i] = X[rows[i], f]
+
+
+@kernel
+def partition(x: Any, cut: float, here: Any, there: Any) -> int:
+    """Move rows with x ≤ cut to the front, others to the back; return how many are in front."""
+    left, last = np.uint64(0), np.uint64(len(x) - 1)
+    for i in range(len(x)):
+        above = np.uint64(x[i] > cut)
+        there[left] = here[i]
+        there[last] = here[i]
+        left += np.uint64(1) - above
+        last -= above
+    return np.int64(left)
+
+
+@kernel
+def any_missing(x: Any) -> bool:
+    """Whether there is a NaN."""
+    k = 0
+    for i in range(len(x)):
+        k += x[i] != x[i]
+    return k > 0
+
+
+@kernel(fastmath=SAFE | {"nnan"})
+def extremes(x: Any) -> Any:
+    """The least and the largest of numbers without NaN: with that promised, a loop in SIMD."""
+    low, high = np.inf, -np.inf
+    for i in range(len(x)):
+        low, high = min(low, x[i]), max(high, x[i])
+    return low, high
+
+
+@kernel
+def extremes_but_missing(x: Any) -> Any:
+    """The least and the largest of the numbers that are not NaN."""
+    low, high = np.inf, -np.inf
+    for i in range(len(x)):
+        if x[i] == x[i]:
+            low, high = min(low, x[i]), max(high, x[i])
+    return low, high
+
+
+@kernel
+def isolate(
+    X: Any,
+    seeds: Any,
+    drawn: Any,
+    drawn_columns: Any,
+    replace: bool,
+    max_depth: int,
+    c: Any,
+    threshold: Any,
+    link: Any,
+    path: Any,
+    count: Any,
+    size: Any,
+    depths: Any,
+) -> None:
+    """Grow a tree on the rows and columns drawn for each seed."""
+    n = len(X)
+    m, n_columns = drawn.shape[1], drawn_columns.shape[1]
+    rows = np.empty((2, m), np.uint32)  # of this level and of the next
+    values = np.empty(m)
+    columns = np.empty(n_columns, np.uint32)
+    start, stop = np.empty(2 * m, np.int32), np.empty(2 * m, np.int32)
+    seen = np.zeros(n if replace else 0, np.bool_)
+    first = 0
+    for t in range(len(seeds)):
+        s = ~np.uint64(seeds[t]) * STEP
+        for j in range(n_columns):
+            columns[j] = drawn_columns[t, j]
+        k = 0
+        for i in range(m):  # a row drawn twice is one point
+            r = drawn[t, i]
+            rows[0, k] = r
+            if replace:
+                k += not seen[r]
+                seen[r] = True
+            else:
+                k += 1
+        for i in range(m if replace else 0):
+            seen[drawn[t, i]] = False
+
+        start[0], stop[0] = 0, k
+        made, level_end, depth = 1, 1, 0
+        node = 0
+        while node < made:
+            if node == level_end:
+                depth, level_end = depth + 1, made
+            lo, hi = start[node], stop[node]
+            here, there = rows[depth & 1, lo:hi], rows[1 - (depth & 1), lo:hi]
+            x, m_node = values[: hi - lo], hi - lo
+            count[first + node] = m_node
+            # a column with two values at least, each as likely as the others
+            tried = 0 if m_node > 1 and depth < max_depth else n_columns
+            low, high, missing, f = 0.0, 0.0, False, columns[0]
+            while tried < n_columns:
+                s += STEP
+                k = tried + below(splitmix(s), n_columns - tried)
+                f = columns[k]
+                columns[k], columns[tried] = columns[tried], f
+                gather(X, here, f, x)
+                missing = any_missing(x)
+                low, high = extremes_but_missing(x) if missing else extremes(x)
+                if low < high:
+                    break
+                tried += 1
+            if tried == n_columns:
+                threshold[first + node] = np.inf
+                link[first + node] = node << 32
+                path[first + node] = depth + c[m_node]
+                node += 1
+                continue
+            s += STEP
+            z = splitmix(s)
+            u = np.float64(z >> np.uint64(11)) * 2.0**-53
+            cut = low * (1.0 - u) + high * u
+            if not cut < high:  # rounded up, or ∞ − ∞
+                cut = low
+            right = bool(z & np.uint64(1))  # where missing values go
+            if missing:
+                for i in range(m_node):
+                    if x[i] != x[i]:
+                        x[i] = np.inf if right else -np.inf
+            middle = partition(x, cut, here, there)
+            if not missing:
+                right = m_node > 2 * middle  # with the many, as nothing was learned
+            threshold[first + node] = cut
+            link[first + node] = (made << 32) | (np.int64(right) << 31) | np.int64(f)
+            start[made], stop[made] = lo, lo + middle
+            start[made + 1], stop[made + 1] = lo + middle, hi
+            made += 2
+            node += 1
+        size[t], depths[t] = made, depth
+        first += made
+
+
+@kernel
+def add_paths(
+    X: Any, threshold: Any, link: Any, path: Any, size: Any, depths: Any, missing: bool, h: Any
+) -> None:
+    """Add to h_i the paths (1) of row i in all trees; `missing`: there may be NaN."""
+    at = np.empty(TOGETHER, np.uint64)
+    half, feature, one = np.uint64(32), np.uint64(FEATURE), np.uint64(1)
+    for lo in range(0, len(X), TOGETHER):
+        rows = X[lo : lo + TOGETHER]
+        first = 0
+        for t in range(len(size)):
+            cut, go, length = threshold[first:], link[first:], path[first:]
+            first += size[t]
+            at[:] = 0
+            for _ in range(depths[t]):
+                if missing:
+                    for i in range(len(rows)):
+                        to = np.uint64(go[at[i]])
+                        x = rows[i, to & feature]
+                        side = (to >> np.uint64(31)) & one == one
+                        right = (x > cut[at[i]]) | (np.isnan(x) & side)
+                        at[i] = (to >> half) + np.uint64(right)
+                else:
+                    for i in range(len(rows)):
+                        to = np.uint64(go[at[i]])
+                        at[i] = (to >> half) + np.uint64(rows[i, to & feature] > cut[at[i]])
+            for i in range(len(rows)):
+                h[lo + i] += length[at[i]]
