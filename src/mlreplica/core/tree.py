@@ -1,0 +1,311 @@
+"""Tree: what has been grown, and the way of a row through it
+
+`Tree` has scikit-learn's arrays, one entry a node, node 0 the root, parents before children:
+
+    children_left, children_right   −1 at a leaf
+    feature, threshold              a row goes left if X[row, feature] ≤ threshold; −2 at a leaf
+    missing_go_to_left              where a row without that value goes
+    value                           (node, output, class or 1): class shares, or means
+    impurity, n_node_samples, weighted_n_node_samples
+
+`Packed(trees)` is any number of trees made for prediction. A node takes 16 bytes, its threshold and
+one integer, left child << 32 | feature, and the right child stands beside the left one, so that a
+step is `left + (x > threshold)`, without a branch. A leaf is its own left child and has threshold
+∞. A step waits for memory, so 64 walks go on at once, of 64 rows through one tree or of a few rows
+through 64 trees; those that have arrived are dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .jit import kernel
+from .parallel import n_threads, run, split
+
+LANES = 64
+FEATURE = np.int64(0x7FFFFFFF)  # the bits of a link that hold the feature
+MISSING_RIGHT = np.int64(0x80000000)  # and the one that sends missing values right
+LEAF, UNDEFINED = -1, -2
+
+
+class Tree:
+    """A binary tree of thresholds; see the arrays above."""
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: Any,
+        children_left: Any,
+        children_right: Any,
+        feature: Any,
+        threshold: Any,
+        impurity: Any,
+        n_node_samples: Any,
+        weighted_n_node_samples: Any,
+        missing_go_to_left: Any,
+        value: Any,
+    ) -> None:
+        self.n_features = n_features
+        self.n_classes = np.atleast_1d(np.asarray(n_classes, dtype=np.intp))
+        self.children_left, self.children_right = children_left, children_right
+        self.feature, self.threshold, self.impurity = feature, threshold, impurity
+        self.n_node_samples = n_node_samples
+        self.weighted_n_node_samples = weighted_n_node_samples
+        self.missing_go_to_left = missing_go_to_left
+        self.value = value
+
+    @property
+    def node_count(self) -> int:
+        return len(self.feature)
+
+    capacity = node_count
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.n_classes)
+
+    @property
+    def max_n_classes(self) -> int:
+        return int(self.n_classes.max())
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self.children_left == LEAF).sum())
+
+    @functools.cached_property
+    def depths(self) -> Any:
+        """The depth of every node: the root has 0."""
+        return depth_of_nodes(self.children_left, self.children_right)
+
+    @property
+    def max_depth(self) -> int:
+        return int(self.depths.max())
+
+    @functools.cached_property
+    def packed(self) -> Packed:
+        """This tree alone, made for prediction."""
+        return Packed([self])
+
+    def apply(self, X: Any) -> Any:
+        """The leaf of every row."""
+        return self.packed.apply(X)[:, 0]
+
+    def predict(self, X: Any) -> Any:
+        """The value of every row's leaf: (n, max classes), with an axis of outputs if several."""
+        out = self.value.take(self.apply(X), axis=0, mode="clip")
+        return out.reshape(len(out), self.max_n_classes) if self.n_outputs == 1 else out
+
+    def decision_path(self, X: Any) -> sp.csr_matrix:
+        """A CSR matrix (n, node_count) of ones where a row comes by."""
+        leaves, depths = self.apply(X), self.depths
+        indptr = np.concatenate([[0], np.cumsum(depths[leaves] + 1)])
+        indices = np.empty(indptr[-1], np.int64)
+        parents = np.full(self.node_count, -1)
+        inner = np.flatnonzero(self.children_left != LEAF)
+        parents[self.children_left[inner]] = parents[self.children_right[inner]] = inner
+        at, place = leaves.copy(), indptr[1:] - 1
+        rows = np.arange(len(leaves))
+        while len(rows):  # all rows climb one step at a time: as many steps as the tree is deep
+            indices[place[rows]] = at[rows]
+            place[rows] -= 1
+            at[rows] = parents[at[rows]]
+            rows = rows[at[rows] >= 0]
+        ones = np.ones(len(indices), dtype=np.intp)
+        shape = (len(leaves), self.node_count)
+        path = sp.csr_matrix((ones, indices, indptr), shape=shape)
+        path.sort_indices()
+        return path
+
+    def compute_feature_importances(self, normalize: bool = True) -> Any:
+        """How much every feature lowered the impurity, by weight; they sum to 1 if normalised."""
+        weighted = self.weighted_n_node_samples * self.impurity
+        k = np.flatnonzero(self.children_left != LEAF)
+        fall = weighted[k] - weighted[self.children_left[k]] - weighted[self.children_right[k]]
+        total = np.bincount(self.feature[k], weights=fall, minlength=self.n_features).astype(float)
+        total /= self.weighted_n_node_samples[0]
+        if normalize and total.sum() > 0.0:
+            total /= total.sum()
+        return total
+
+    def __getstate__(self) -> dict[str, Any]:
+        lazy = ("packed", "depths")
+        return {name: value for name, value in vars(self).items() if name not in lazy}
+
+
+class Packed:
+    """Trees made for prediction: rows go through all of them.
+
+    Parameters
+    ----------
+    trees : list of Tree
+    values : list of ndarray (node_count, width), optional
+        What a leaf adds to the sum; the trees' own values by default.
+    """
+
+    def __init__(self, trees: list[Any], values: list[Any] | None = None) -> None:
+        sizes = np.array([t.node_count for t in trees])
+        self.roots = np.concatenate([[0], np.cumsum(sizes)])
+        total = int(self.roots[-1])
+        self.nodes = np.empty((total, 2))
+        self.links = self.nodes.view(np.int64)
+        self.ids = np.empty(total, np.int32)  # the node's number in its tree
+        for t, tree in enumerate(trees):
+            part = slice(self.roots[t], self.roots[t + 1])
+            pack_tree(
+                tree.children_left,
+                tree.children_right,
+                tree.feature,
+                tree.threshold,
+                tree.missing_go_to_left,
+                self.roots[t],
+                self.nodes[part],
+                self.links[part],
+                self.ids[part],
+            )
+        tables = [t.value for t in trees] if values is None else values
+        self.width = tables[0][0].size
+        self.values = np.empty((total, self.width))
+        for t, table in enumerate(tables):
+            part = slice(self.roots[t], self.roots[t + 1])
+            self.values[part] = table.reshape(-1, self.width)[self.ids[part]]
+
+    def apply(self, X: Any, n_jobs: int | None = None) -> Any:
+        """The leaf of every row in every tree, (n, trees)."""
+        X = ready(X)
+        out = np.empty((len(X), len(self.roots) - 1), np.int64)
+
+        def walk(rows: slice) -> None:
+            apply_rows(X[rows], self.roots, self.nodes, self.links, self.ids, out[rows])
+
+        run(walk, self._parts(X, n_jobs), n_jobs=n_jobs)
+        return out
+
+    def sums(self, X: Any, n_jobs: int | None = None) -> Any:
+        """The sum of the values of a row's leaves, (n, width)."""
+        X = ready(X)
+        out = np.zeros((len(X), self.width))
+
+        def walk(rows: slice) -> None:
+            sum_rows(X[rows], self.roots, self.nodes, self.links, self.values, out[rows])
+
+        run(walk, self._parts(X, n_jobs), n_jobs=n_jobs)
+        return out
+
+    def _parts(self, X: Any, n_jobs: int | None) -> list[slice]:
+        steps = 8 * (len(self.roots) - 1)
+        return split(len(X), n_threads(n_jobs), least=1 + (1 << 16) // steps)
+
+
+def ready(X: Any) -> Any:
+    """X dense, float64, in C order."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+@kernel
+def depth_of_nodes(left: Any, right: Any) -> Any:
+    """The depth of every node; parents come before their children."""
+    depth = np.zeros(len(left), np.int64)
+    for k in range(len(left)):
+        if left[k] >= 0:
+            depth[left[k]] = depth[right[k]] = depth[k] + 1
+    return depth
+
+
+@kernel
+def pack_tree(
+    left: Any, right: Any, feature: Any, threshold: Any, missing_left: Any, start: int,
+    nodes: Any, links: Any, ids: Any,
+) -> None:  # fmt: skip
+    """Breadth first, brothers side by side; `start` is where the tree begins among all nodes."""
+    ids[0] = 0
+    placed = 1
+    for k in range(len(left)):
+        node = ids[k]
+        if left[node] >= 0:
+            links[k, 1] = ((start + placed) << 32) | feature[node]
+            if not missing_left[node]:
+                links[k, 1] |= MISSING_RIGHT
+            nodes[k, 0] = threshold[node]
+            ids[placed], ids[placed + 1] = left[node], right[node]
+            placed += 2
+        else:
+            links[k, 1] = (start + k) << 32
+            nodes[k, 0] = np.inf
+
+
+@kernel
+def walk_lanes(X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, active: Any) -> None:
+    """Take `lanes` walks, of rows row[l] from nodes at[l], to their leaves."""
+    for l in range(lanes):
+        active[l] = l
+    left_over = lanes
+    while left_over > 0:
+        kept = 0
+        for j in range(left_over):
+            l = active[j]
+            k = at[l]
+            link = links[k, 1]
+            x = X[row[l], link & FEATURE]
+            right = (x > nodes[k, 0]) | (np.isnan(x) & ((link & MISSING_RIGHT) != 0))
+            k_next = (link >> 32) + right
+            at[l] = k_next
+            active[kept] = l
+            kept += k_next != k
+        left_over = kept
+
+
+@kernel
+def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, ids: Any, out: Any) -> None:
+    """The leaf of every row in every tree."""
+    n, trees = out.shape
+    row, at, active = (
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+    )
+    for first in range(0, n, LANES):
+        lanes = min(LANES, n - first)
+        for t in range(trees):
+            for l in range(lanes):
+                row[l], at[l] = first + l, roots[t]
+            walk_lanes(X, row, at, lanes, nodes, links, active)
+            for l in range(lanes):
+                out[first + l, t] = ids[at[l]]
+
+
+@kernel
+def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, values: Any, out: Any) -> None:
+    """Add the values of a row's leaves to its sums; few rows go through many trees at once."""
+    n, width = out.shape
+    trees = len(roots) - 1
+    row, at, active = (
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+        np.empty(LANES, np.int64),
+    )
+    if n < LANES // 2:
+        for i in range(n):
+            for first in range(0, trees, LANES):
+                lanes = min(LANES, trees - first)
+                for l in range(lanes):
+                    row[l], at[l] = i, roots[first + l]
+                walk_lanes(X, row, at, lanes, nodes, links, active)
+                for l in range(lanes):
+                    for k in range(width):
+                        out[i, k] += values[at[l], k]
+        return
+    for first in range(0, n, LANES):
+        lanes = min(LANES, n - first)
+        for t in range(trees):
+            for l in range(lanes):
+                row[l], at[l] = first + l, roots[t]
+            walk_lanes(X, row, at, lanes, nodes, links, active)
+            for l in range(lanes):
+                for k in range(width):
+                    out[first + l, k] += values[at[l], k]
