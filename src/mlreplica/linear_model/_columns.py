@@ -25,6 +25,7 @@ from mlreplica.core.parallel import n_threads, run
 from ._lasso import sparse_sweep, sweep
 
 SMALL = 100_000  # non-zeros that one thread goes through before another has started
+COLUMN = 12  # non-zeros that take as long as the step from one column to the next
 FAR = 1e4  # |mean| / spread above which the columns are centred in a copy
 
 
@@ -39,20 +40,16 @@ def sparse_gradient(data, rows, start, r, out):
 
 
 @kernel
-def sparse_moments(data, rows, start, root, centre, mean, q):
-    """x̄_j of (1), and ‖a_j‖²/n without cancellation; data carries √s, rootᵀroot = n."""
+def sparse_squares(data, rows, start, root, mean, q):
+    """q[j] = ‖a_j‖²/n without cancellation; data carries √s, rootᵀroot = n."""
     n = len(root)
     for j in range(len(mean)):
-        m, left, z = 0.0, float(n), 0.0
-        if centre:
-            for k in range(start[j], start[j + 1]):
-                m += data[k] * root[rows[k]]
-            m /= n
+        left, z = float(n), 0.0
         for k in range(start[j], start[j + 1]):
-            d = data[k] - m * root[rows[k]]
+            d = data[k] - mean[j] * root[rows[k]]
             z += d * d
             left -= root[rows[k]] ** 2
-        mean[j], q[j] = m, (z + m * m * left) / n
+        q[j] = (z + mean[j] * mean[j] * left) / n
 
 
 @kernel
@@ -153,34 +150,36 @@ class DenseColumns(Columns):
 
 
 class SparseColumns(Columns):
-    """CSC: stored values, which already carry √s, their rows, and where each column starts."""
+    """CSC: stored values, which already carry √s, their rows, and where each column starts.
+
+    Rows and starts are unsigned: a sign would have to be looked at, which doubles a pass.
+    """
 
     def __init__(self, parts, shape, root, centre):
-        self.parts, (self.n, self.p) = parts, shape
+        self.parts, (self.n, self.p), start = parts, shape, parts[-1]
         self.root = np.ones(self.n) if root is None else root
-        self.mean, self.q = np.empty(self.p), np.empty(self.p)
-        data, rows, start = parts
-        ends = np.linspace(0, start[-1], n_threads() + 1 if start[-1] > SMALL else 2)
-        cuts = np.searchsorted(start, ends[1:-1])  # as many non-zeros for every thread
+        work = start + COLUMN * np.arange(self.p + 1, dtype=np.uint64)
+        ends = np.linspace(0, work[-1], n_threads() + 1 if work[-1] > SMALL else 2)
+        cuts = np.searchsorted(work, ends[1:-1])  # as much for every thread
         self.shares = [slice(*cut) for cut in pairwise([0, *cuts.tolist(), self.p])]
-
-        def moments(j):
-            begin = start[j.start : j.stop + 1]
-            sparse_moments(data, rows, begin, self.root, centre, self.mean[j], self.q[j])
-
-        run(moments, self.shares)
+        self.mean = self.stored(self.root) / self.n if centre else np.zeros(self.p)
         self.x_mean = self.mean
 
-    def gradient(self, r):
-        """Aᵀr/n of (2) for a vector r, or for every row of r."""
-        if r.ndim == 2:
-            return np.array([self.gradient(row) for row in r])
+    def stored(self, r):
+        """diag(√s) X, transposed, times r."""
         u, (data, rows, start) = np.empty(self.p), self.parts
 
         def products(j):
             sparse_gradient(data, rows, start[j.start : j.stop + 1], r, u[j])
 
         run(products, self.shares)
+        return u
+
+    def gradient(self, r):
+        """Aᵀr/n of (2) for a vector r, or for every row of r."""
+        if r.ndim == 2:
+            return np.array([self.gradient(row) for row in r])
+        u = self.stored(r)
         u -= self.mean * (self.root @ r)
         u /= self.n
         return u
@@ -194,7 +193,9 @@ class SparseColumns(Columns):
 
     def squares(self):
         """‖a_j‖²/n"""
-        return self.q
+        q = np.empty(self.p)
+        sparse_squares(*self.parts, self.root, self.mean, q)
+        return q
 
     def products(self, new, old):
         """(a_jᵀa_k)/n for j in `new` and k in `old`."""

@@ -132,11 +132,11 @@ def columns(X, root, intercept):
     """DenseColumns or SparseColumns of X."""
     n = X.shape[0]
     if sp.issparse(X):
-        data = X.data.astype(np.float64)
+        data = X.data.astype(np.float64, copy=False)
         if root is not None:
-            data *= root[X.indices]
-        places = (part.astype(np.int32, copy=False) for part in (X.indices, X.indptr))
-        return SparseColumns((data, *places), X.shape, root, intercept)
+            data = data * root[X.indices]
+        rows = X.indices.astype(np.int32, copy=False).view(np.uint32)
+        return SparseColumns((data, rows, X.indptr.astype(np.uint64)), X.shape, root, intercept)
     if X.dtype != np.float64 or not (X.flags.c_contiguous or X.flags.f_contiguous):
         X = np.array(X, dtype=np.float64)
     if not intercept:

@@ -149,7 +149,8 @@ class WorkingSet:
             self.refresh()
             return self.u, *self.gap(alpha, beta, positive)
         r, n = self.residual(), len(self.y)
-        u, rr, w = self.problem.A.gradient(r), float(r @ r) / n, self.everywhere()
+        u = self.problem.A.gradient(r) if self.w.any() else self.c_all
+        rr, w = float(r @ r) / n, self.everywhere()
         self.u = u[self.W]
         gap, *_ = duality_gap(rr, float(r @ self.y) / n, u, w, alpha, beta, positive)
         return u, objective(rr, self.w, alpha, beta), gap
