@@ -20,7 +20,7 @@ from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import one_blas_thread
 
 DEPENDENT = 1e-12  # what is left of a column on a face, squared, if it adds nothing
-MANY = 20  # columns that enter more cheaply at once than one after the other
+MANY = 20  # columns that come and go more cheaply at once than one after the other
 
 
 @kernel

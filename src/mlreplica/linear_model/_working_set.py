@@ -56,8 +56,11 @@ from ._lasso import State, blur, duality_gap, largest, objective
 from ._penalty import positive_threshold, soft_threshold
 
 LARGEST = 4096  # columns of a working set: 128 MB of G
-DOWN = 0.4  # from one α to the next on the way to a single small one
-SHARP = 1e-4  # a working set is solved to this part of the gap asked for
+DOWN = 0.2  # from one α to the next on the way to a single small one
+SHARP = 1e-4  # a working set is solved to this part of the gap asked for,
+ROUGH = 0.1  # or of the gap there is, as long as columns may be missing
+SWEEPS = 30  # (10) at most, between two Newton steps
+PATIENCE = 6  # Newton steps that leave wrong signs to (10), before they see to them themselves
 
 
 @kernel
@@ -168,13 +171,13 @@ class WorkingSet:
 
     def solve(self, alpha, beta, positive, enough, most):
         """Minimise P on W until the gap is at most `enough`; sweeps + Newton steps, ≤ `most`."""
-        steps, rounds, idle, settled, done = 0, 0, 0, self.w.any(), False
+        steps, rounds, idle, zeros, settled, done = 0, 0, 0, 0, self.w.any(), False
         least = np.inf
         sharp = 1e-11 * alpha + 1e-15 * largest(self.c, False)
         while True:
             if self.w.any():
                 steps += 1
-                while (zeros := self.newton(alpha, beta)) > 0:
+                while (zeros := self.newton(alpha, beta)) > 0 and rounds >= PATIENCE:
                     pass  # every zero shrinks the face
                 if zeros < 0:
                     self.refresh()
@@ -184,8 +187,8 @@ class WorkingSet:
                 return steps
             # a Newton step has seen to the others; now and then, leave it to (10) alone
             rounds += 1
-            only_zeros = settled and rounds % 4 != 0
-            few = min(1 if only_zeros else 10, most - steps)
+            only_zeros = settled and zeros == 0 and rounds % 4 != 0
+            few = min(1 if only_zeros else SWEEPS, most - steps)
             steps += gram_sweeps(self.G, self.w, self.u, alpha, beta, positive, only_zeros, few)
             P, gap = self.gap(alpha, beta, positive)
             idle = 0 if least - P > self.blur() else idle + 1  # rounds without progress one sees
@@ -241,12 +244,11 @@ class WorkingSet:
         face = self.face
         if beta != face.beta:
             face.forget(beta)
+        used, inside = self.w != 0.0, face.inside[: len(self.w)]
+        if np.count_nonzero(used != inside) > max(MANY, face.k // 8):
+            face.enter_all(self.G, np.flatnonzero(used))
         face.drop(self.w)
-        new = ((self.w != 0.0) & ~face.inside[: len(self.w)]).nonzero()[0]
-        if len(new) > max(MANY, face.k // 8):
-            face.enter_all(self.G, np.flatnonzero(self.w))
-            new = new[~face.inside[new]]
-        for j in new.tolist():
+        for j in np.flatnonzero(used & ~face.inside[: len(used)]).tolist():
             while self.w[j] != 0.0 and not face.enter(self.G, j):
                 if not self.slide(j, alpha, beta):
                     break  # j keeps its weight, outside
@@ -310,7 +312,8 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
     where G would be too large, and `coordinate_descent` has to go on. w changes in place.
     """
     dual, steps, best, solved = -np.inf, 0, np.inf, False
-    now = alpha if w.any() or alpha == 0.0 else np.inf  # from w = 0, come by larger ones
+    ready = w.any() or alpha == 0.0 or work.by_gram
+    now = alpha if ready else np.inf  # by larger ones, lest columns join that are not needed
     work.start(w)
     while True:
         u, P, gap = work.ask(alpha, beta, positive)
@@ -319,9 +322,9 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
         gap = max(P - dual, unsure)
         close = gap <= max(0.1 * enough, 2.0 * unsure)
         now = max(alpha, DOWN * min(now, largest(u - beta * w, positive)))
-        if close and not work.by_gram:
+        if close:
             now = alpha  # spares passes over X
-        new = violators(u - beta * w, work.W, now, positive, max(50, work.support()))
+        new = violators(u - beta * w, work.W, now, positive, max(100, work.support()))
         work.full = len(work.W) + len(new) > LARGEST
         yield State(w, P, gap, steps, len(work.W))
         if work.full or steps >= most or (last and close):
@@ -331,7 +334,8 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
                 return
             work.by_gram, best = False, gap  # G has told what it can: from now on, ask X
         work.add(new)
-        steps += work.solve(now, beta, positive, SHARP * enough, most - steps)
+        rough = 0.0 if work.by_gram else ROUGH * gap
+        steps += work.solve(now, beta, positive, max(SHARP * enough, rough), most - steps)
         w[work.W], solved = work.w, True
 
 
