@@ -99,3 +99,15 @@ def test_columns_are_in_order():
         np.testing.assert_array_equal(np.sort(ranks), ranks)
         np.testing.assert_array_equal(columns.ranks[f, rows], ranks)
     np.testing.assert_array_equal(columns.missing, [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_stump_leaves_rows_of_weight_0_out(depth):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    weight = rng.integers(0, 3, size=60)
+    tree, leaf = grow(Columns(X), y, weight, max_depth=depth)
+    same = grow(Columns(X[weight > 0]), y[weight > 0], weight[weight > 0], max_depth=depth)[0]
+    np.testing.assert_array_equal(tree.feature, same.feature)
+    np.testing.assert_array_equal(tree.threshold, same.threshold)
+    np.testing.assert_array_equal(leaf < 0, weight == 0)

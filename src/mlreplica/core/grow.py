@@ -124,7 +124,8 @@ def grow(
         float(min_impurity_decrease),
         total,
     )
-    buffers = columns.buffers(mode == PRESORTED and limits.max_depth > 1)
+    fewer = len(rows) < columns.n  # then the keys of the root are parted too
+    buffers = columns.buffers(mode == PRESORTED and (limits.max_depth > 1 or fewer))
     grown = grow_nodes(
         columns.X,
         columns.keys if mode == PRESORTED else np.empty((0, 0), np.int64),
