@@ -2,7 +2,8 @@
 
 Among floats a NaN or a signed zero may come, so a loop for their minimum stays scalar. The bits of
 floats, those of negative ones turned round, are ordered as integers are, and the lowest bits have
-room for the index, so that one reduction of integers finds the place of the extreme, too.
+room for the index, so that one reduction of integers finds the place of the extreme, too. And to
+multiply a float by a power of two is to add an integer to its bits.
 """
 
 from __future__ import annotations
@@ -18,28 +19,35 @@ INDEX = np.int64(4095)  # the bits that hold an index: up to 4096 of them
 LARGEST = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-class Bits:
-    """`bits(x)` in a kernel: the 64 bits of a float as an integer; typed when Numba first asks."""
+class Cast:
+    """`cast(x)` in a kernel: the bits of x as a number of another type; typed when Numba asks."""
+
+    def __init__(self, name: str, source: type[np.generic], target: type[np.generic]) -> None:
+        self.name, self.source, self.target = name, source, target
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
-        from llvmlite import ir
-        from numba.core import types
+        from numba import from_dtype, types
         from numba.core.typing.templates import make_intrinsic_template
 
+        source, target = (from_dtype(np.dtype(t)) for t in (self.source, self.target))
+
         def codegen(context: Any, builder: Any, types_: Any, args: Any) -> Any:
-            return builder.bitcast(args[0], ir.IntType(64))
+            return builder.bitcast(args[0], context.get_value_type(target))
 
         def definition(context: Any, x: Any) -> Any:
-            return types.int64(types.float64), codegen
+            return target(source), codegen
 
-        return types.Function(make_intrinsic_template(self, definition, "bits"))
+        return types.Function(make_intrinsic_template(self, definition, self.name))
 
-    def __call__(self, x: float) -> Any:
-        return np.float64(x).view(np.int64)
+    def __call__(self, x: Any) -> Any:
+        return self.source(x).view(self.target)
 
 
-bits = Bits()
+bits = Cast("bits", np.float64, np.int64)
+from_bits = Cast("from_bits", np.int64, np.float64)
+bits32 = Cast("bits32", np.float32, np.int32)
+from_bits32 = Cast("from_bits32", np.int32, np.float32)
 
 
 @kernel

@@ -12,7 +12,8 @@ for |x| ≤ 1e6 (farther out NumPy takes more bits of π); NaN gives NaN.
 import numpy as np
 import numpy.typing as npt
 
-from .exp import BLOCK, STRICT
+from .bits import bits, from_bits
+from .exp import STRICT
 from .jit import kernel
 
 FAR = 1e6
@@ -29,31 +30,23 @@ def cos_in_place(a: npt.NDArray[np.floating]) -> None:
 @kernel(fastmath=STRICT)
 def cos64(a: npt.NDArray[np.float64]) -> None:
     """a ← cos a in place; `a` is one-dimensional and contiguous, and |a| ≤ 1e6."""
-    rounded = np.empty(min(BLOCK, len(a)))
-    k_bits = rounded.view(np.int64)
-    for start in range(0, len(a), BLOCK):
-        b = a[start : start + BLOCK]
-        b_bits = b.view(np.int64)
-        for j in range(len(b)):
-            x = b[j]
-            t = x * 0.3183098861837907 + 6755399441055744.0
-            rounded[j] = t
-            k = t - 6755399441055744.0
-            r = x - k * 3.1415926534682512
-            r = r - k * 1.2154201012607932e-10
-            r = r - k * 4.044532497591901e-21
-            s = r * r
-            p = -8.896791392450574e-22  # −1/22!
-            p = p * s + 4.110317623312165e-19
-            p = p * s - 1.5619206968586225e-16
-            p = p * s + 4.779477332387385e-14
-            p = p * s - 1.1470745597729725e-11
-            p = p * s + 2.08767569878681e-09
-            p = p * s - 2.755731922398589e-07
-            p = p * s + 2.48015873015873e-05
-            p = p * s - 0.001388888888888889
-            p = p * s + 0.041666666666666664
-            p = p * s - 0.5
-            b[j] = p * s + 1.0
-        for j in range(len(b)):
-            b_bits[j] ^= k_bits[j] << 63
+    for j in range(len(a)):
+        x = a[j]
+        t = x * 0.3183098861837907 + 6755399441055744.0
+        k = t - 6755399441055744.0
+        r = x - k * 3.1415926534682512
+        r = r - k * 1.2154201012607932e-10
+        r = r - k * 4.044532497591901e-21
+        s = r * r
+        p = -8.896791392450574e-22  # −1/22!
+        p = p * s + 4.110317623312165e-19
+        p = p * s - 1.5619206968586225e-16
+        p = p * s + 4.779477332387385e-14
+        p = p * s - 1.1470745597729725e-11
+        p = p * s + 2.08767569878681e-09
+        p = p * s - 2.755731922398589e-07
+        p = p * s + 2.48015873015873e-05
+        p = p * s - 0.001388888888888889
+        p = p * s + 0.041666666666666664
+        p = p * s - 0.5
+        a[j] = from_bits(bits(p * s + 1.0) ^ (bits(t) << 63))

@@ -24,6 +24,7 @@ from .parallel import run, split
 
 Array: TypeAlias = npt.NDArray[Any]
 BLOCK = 1 << 16  # entries of a Gram matrix that one task finishes while they are in the cache
+BAND = 128  # rows of a symmetric Gram matrix that one task computes
 SLICE = 1 << 18  # entries of a Gram matrix that are multiplied at once and then forgotten
 
 
@@ -304,6 +305,19 @@ def by_rows(out: Array, finish: Callable[..., Any], *row_arrays: Array) -> None:
     else:
         slices = split(len(out), -(-out.size // BLOCK))
         run(lambda rows: finish(out[rows], *(a[rows] for a in row_arrays)), slices)
+
+
+def mirrored(fill: Callable[..., Any], X: Array, out: Array, x_sq: Array) -> None:
+    """K(X, X) by `fill`, a band of rows up to the diagonal at a time, and its image beyond it."""
+
+    def one(rows: slice) -> None:
+        before = slice(0, rows.stop)
+        K = np.empty((rows.stop - rows.start, rows.stop), dtype=out.dtype)
+        fill(X[rows], X[before], K, x_sq[rows], x_sq[before])
+        out[rows, before] = K
+        out[: rows.start, rows] = K[:, : rows.start].T
+
+    run(one, split(len(X), -(-len(X) // BAND))[::-1])  # the longest first
 
 
 def resolve_gamma(gamma: Any, X: Any) -> float:

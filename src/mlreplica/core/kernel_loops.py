@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .exp import exp32, exp64
+from .exp import exp32, exp32_of, exp64, exp_of
 from .jit import PURE_PYTHON, import_numba, kernel
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -24,15 +24,30 @@ def exp_in_place(K: Array) -> None:
     (exp32 if K.dtype == np.float32 else exp64)(K.reshape(-1))
 
 
+def gaussian(K: Array, x_sq: Array, y_sq: Array, gamma: float) -> None:
+    """K = XYᵀ becomes exp(−γ‖x_i − y_j‖²), by equation (4)"""
+    (gaussian32 if K.dtype == np.float32 else gaussian64)(K, x_sq, y_sq, gamma)
+
+
 @kernel
-def minus_distances(K: Array, x_sq: Array, y_sq: Array, gamma: float) -> None:
-    """K = XYᵀ becomes −γ‖x_i − y_j‖², never above 0 by rounding: equation (4)"""
-    zero = gamma - gamma
+def gaussian64(K: Array, x_sq: Array, y_sq: Array, gamma: float) -> None:
+    """`gaussian` in double precision; no distance is below 0 by rounding."""
     for i in range(len(K)):
         row, a = K[i], x_sq[i]
         for j in range(len(row)):
             d = (a + y_sq[j]) - (row[j] + row[j])  # symmetric in i and j, bit for bit
-            row[j] = -gamma * d if d > zero else zero
+            row[j] = exp_of(-gamma * d if d > 0.0 else 0.0)
+
+
+@kernel
+def gaussian32(K: Array, x_sq: Array, y_sq: Array, gamma: np.float32) -> None:
+    """`gaussian` in single precision"""
+    zero = np.float32(0.0)
+    for i in range(len(K)):
+        row, a = K[i], x_sq[i]
+        for j in range(len(row)):
+            d = (a + y_sq[j]) - (row[j] + row[j])
+            row[j] = exp32_of(-gamma * d if d > zero else zero)
 
 
 @kernel

@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from .kernel_algebra import Array, Kernel, as_rows, by_rows, is_sparse, number
-from .kernel_loops import exp_in_place, manhattan, minus_distances, pairwise, row_function
+from .kernel_algebra import BAND, Array, Kernel, as_rows, by_rows, is_sparse, mirrored, number
+from .kernel_loops import exp_in_place, gaussian, manhattan, pairwise, row_function
 from .parallel import split
 
 
@@ -118,13 +118,11 @@ class RBF(Kernel):
                 X = Y = X - X.mean(axis=0)
             x_sq = y_sq = squared_norms(X)
         x_sq, y_sq = (np.asarray(a, dtype=out.dtype) for a in (x_sq, y_sq))
-
-        def finish(K: Array, x_sq: Array) -> None:
-            minus_distances(K, x_sq, y_sq, gamma)
-            exp_in_place(K)
-
+        if X is Y and not is_sparse(X) and len(X) > BAND:
+            mirrored(self.fill, X, out, x_sq)
+            return
         inner(X, Y, out)
-        by_rows(out, finish, x_sq)
+        by_rows(out, lambda K, x_sq: gaussian(K, x_sq, y_sq, gamma), x_sq)
 
     def against(self, Y: Any) -> Any:
         centre = 0.0 if is_sparse(Y) else Y.mean(axis=0)
