@@ -118,8 +118,8 @@ def prediction(name, what, rows):
 
 
 RACES = [
-    race("rbf-5k-c1", "RBF, 5,000 × 20, C = 1", make(5000), gamma=0.05, C=1.0),
-    race("rbf-5k-c100", "RBF, 5,000 × 20, C = 100", make(5000), gamma=0.05, C=100.0),
+    race("rbf-5k-c1", "RBF, 5,000 × 20, C = 1", make(5000), thunder=True, gamma=0.05, C=1.0),
+    race("rbf-5k-c100", "RBF, 5,000 × 20, C = 100", make(5000), thunder=True, gamma=0.05, C=100.0),
     race("rbf-20k-c1", "RBF, 20,000 × 20, C = 1", make(20_000), gamma=0.05, C=1.0),
     race("rbf-20k-c100", "RBF, 20,000 × 20, C = 100", make(20_000), gamma=0.05, C=100.0),
     race("digits", "RBF, digits, 10 classes", digits),

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import run
 from mlreplica.kernels import Precomputed
 
@@ -94,16 +93,17 @@ def total(states):
 
 
 class Grams:
-    """`Rows` for each of several machines, out of one Gram matrix if that fits in `cache_size`.
+    """The Gram matrix of each of several machines, a part of one that fits in `cache_size`.
 
-    Then it is computed once, its rows in the order of `codes` so that every class is a block of
-    it, and all machines can be solved at once.
+    That one is computed once, its rows in the order of `codes` so that the rows of a class are
+    neighbours, and all machines can be solved at once. If it does not fit, a machine makes its own.
     """
 
     def __init__(self, kernel, X, machines, cache_size, codes):
         self.kernel, self.X, self.cache_size = kernel, X, cache_size
-        n, entries = X.shape[0], sum(len(m.index) ** 2 for m in machines)
-        self.at_once = len(machines) == 1 or 8e-6 * (n**2 + entries) <= cache_size
+        n, sizes = X.shape[0], [len(machine.index) for machine in machines]
+        entries = n**2 + sum(m**2 for m in sizes if LARGE_BLOCK < m < n)
+        self.at_once = len(machines) == 1 or 8e-6 * entries <= cache_size
         self.K = None
         if len(machines) > 1 and self.at_once:
             order = np.argsort(codes, kind="stable")
@@ -114,22 +114,29 @@ class Grams:
             else:
                 X = X[order]
                 self.K = kernel.block(X, X, np.empty((len(order), len(order))))
+            self.shared = self.precomputed(self.K)
+
+    def precomputed(self, K):
+        """`Rows` that are there already"""
+        return Rows(Precomputed(), K, self.cache_size, least=len(K), dtype=float)
 
     def rows(self, index):
-        """The rows of the Gram matrix of X[index]."""
+        """`Rows`, and which of them are those of X[index]; few are only read, so they are shared"""
         if self.K is not None:
             place = self.place[index]
-            breaks = np.flatnonzero(np.diff(place) != 1) + 1
-            runs = np.concatenate([[0], breaks, [len(place)]])
-            gather_runs(self.K, place, runs, K := np.empty((len(index), len(index))))
-            return Rows(Precomputed(), K, self.cache_size, least=len(K), dtype=float)
+            if len(index) <= LARGE_BLOCK:
+                return self.shared, place
+            if len(index) == len(self.K):
+                return self.precomputed(self.K), place
+            return self.precomputed(self.K[place[:, None], place]), np.arange(len(index))
         if len(index) == self.X.shape[0]:
             X = self.X
         elif isinstance(self.kernel, Precomputed):
             X = self.X[index[:, None], index]
         else:
             X = self.X[index]
-        return Rows(self.kernel, X, self.cache_size, least=LARGE_BLOCK)
+        rows = Rows(self.kernel, X, self.cache_size, least=LARGE_BLOCK)
+        return rows, np.arange(len(index))
 
     def between(self, index, others):
         """K(X[index], X[others])"""
@@ -139,13 +146,3 @@ class Grams:
             return self.X[index[:, None], others]
         out = np.empty((len(index), len(others)))
         return self.kernel.block(self.X[index], self.X[others], out)
-
-
-@kernel
-def gather_runs(whole, place, runs, K):
-    """K_rk = whole[place_r, place_k]; from runs[m] to runs[m + 1] places follow one another."""
-    for r in range(len(place)):
-        row = whole[place[r]]
-        for m in range(len(runs) - 1):
-            a, b = runs[m], runs[m + 1]
-            K[r, a:b] = row[place[a] : place[a] + b - a]

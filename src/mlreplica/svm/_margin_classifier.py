@@ -117,7 +117,9 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
 
     def _solver(self, grams, machine, dual):
         """A generator that solves one machine; it makes its rows when it is begun."""
-        yield from self._begin(grams.rows(machine.index), *dual)
+        rows, row = grams.rows(machine.index)
+        P, beta = dual
+        yield from self._begin(rows, P._replace(row=row), beta)
 
     def _begin(self, rows, P, beta):
         """The solver, on its way."""
@@ -155,10 +157,10 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         squares = np.empty(len(machines))
         solved = zip(machines, duals, states, betas, strict=True)
         for k, (machine, (P, _), state, beta) in enumerate(solved):
-            at_bound = np.where(machine.s > 0.0, state.beta >= P.high, state.beta <= P.low)
-            held = state.beta != 0.0
-            self.at_bound_[k, place[machine.index[held & at_bound]]] = True
-            self.on_margin_[k, place[machine.index[held & ~at_bound]]] = True
+            held = np.flatnonzero(state.beta)
+            at_bound = (np.abs(state.beta) >= P.high - P.low)[held]
+            self.at_bound_[k, place[machine.index[held]]] = at_bound
+            self.on_margin_[k, place[machine.index[held]]] = ~at_bound
             factor = np.abs(beta).sum() / max(np.abs(state.beta).sum(), 1e-300)
             squares[k] = factor**2 * float(state.beta @ (state.f - P.q))
         with np.errstate(divide="ignore"):

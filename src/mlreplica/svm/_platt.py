@@ -47,6 +47,18 @@ def violator(y, c, alpha, E, tau, full, i):
 
 
 @kernel
+def worst_pair(y, c, alpha, E):
+    """The left side of (14), and the i and j that it is about."""
+    i, j, least, most = 0, 0, np.inf, -np.inf
+    for k in range(len(y)):
+        if E[k] < least and can_rise(y, c, alpha, k):
+            i, least = k, E[k]
+        if E[k] > most and can_fall(y, c, alpha, k):
+            j, most = k, E[k]
+    return most - least, i, j
+
+
+@kernel
 def worth_a_step(y, c, alpha, E, tau, i, j):
     """Whether (13) holds for i and j, in one order or the other."""
     if E[j] > E[i]:
@@ -72,7 +84,10 @@ def partner(y, c, alpha, E, tau, i, start):
 def platt(K, y, c, tol, rng, alpha=None):
     """Yield a `PairState` after every pair step, until (14) holds with 2τ < tol."""
     n, longest = len(y), float(np.abs(np.diag(K)).max())
-    alpha, b = np.zeros(n) if alpha is None else alpha.copy(), 0.0
+    alpha = np.zeros(n) if alpha is None else alpha.copy()
+    E = errors(K, y, alpha, 0.0)
+    _, i, j = worst_pair(y, c, alpha, E)
+    b = -0.5 * (E[i] + E[j])  # half-way: if (14) holds, nobody violates (12)
     full, steps = True, 0
     while full or steps:
         tau = threshold(longest, alpha, tol)

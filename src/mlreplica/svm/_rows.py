@@ -11,19 +11,10 @@ import numpy as np
 
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
-from mlreplica.kernels import (
-    RBF,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Sigmoid,
-    squared_norms,
-)
+from mlreplica.kernels import RBF, Laplacian, Precomputed, squared_norms
 
 SMALL = 1024  # rows; so few are kept in double precision
-TILE = 1 << 17  # entries of a Gram matrix that one task computes at a time
-NARROW = 128  # columns of X up to which a small Gram matrix is sooner computed than collected
+TILE = 1 << 16  # entries of a Gram matrix that one task computes at a time
 
 
 class Rows:
@@ -96,8 +87,7 @@ class Rows:
             self.restrict(self.columns[keep])
             return
         slots = len(self.kept)
-        for r in np.flatnonzero(self.owner >= 0):  # rising, so nothing is written before it is read
-            self.buffer[r * len(keep) : (r + 1) * len(keep)] = self.kept[r][keep]
+        keep_columns(self.buffer, self.kept.shape[1], keep, self.owner)
         more = min(self.n, len(self.buffer) // len(keep))
         self.kept = self.buffer[: more * len(keep)].reshape(more, len(keep))
         self.owner = np.concatenate([self.owner, np.full(more - slots, -1)])
@@ -143,20 +133,26 @@ class Rows:
         out = np.empty((len(indices), part.stop - part.start), self.dtype)
         return self.kernel.block(left, self.Y[part], out, self.a_sq[indices], self.y_sq[part])
 
-    def square(self, indices, slots, places):
-        """K among some indices, whose rows are in `slots` and whose columns are at `places`."""
-        if cheap(self.kernel, self.A):
-            out = np.empty((len(indices), len(indices)), self.dtype)
-            A, sq = self.A[indices], self.a_sq[indices]
-            for part in split(len(A), -(-len(A) // 128)):  # so few that no thread is called
-                self.kernel.block(A[part], A, out[part], sq[part], sq)
-            return out
-        return self.kept[slots[:, None], places]
+    def square(self, indices):
+        """K among some indices, only the rows that are not kept; and the slots of the others."""
+        slots = self.slot[indices]
+        K, missing = np.empty((len(indices), len(indices)), self.dtype), np.flatnonzero(slots < 0)
+        for part in split(len(missing), -(-len(missing) * len(indices) // TILE)):
+            some = missing[part]
+            if self.precomputed:
+                K[some] = self.A[indices[some][:, None], indices]
+            elif len(some):
+                A, sq = self.A[indices], self.a_sq[indices]
+                out = np.empty((len(some), len(indices)), self.dtype)
+                K[some] = self.kernel.block(A[some], A, out, sq[some], sq)
+        return K, slots
 
     def matrix(self):
-        """All rows, where they fit."""
-        slots = self.fetch(np.arange(self.n))
-        return self.kept if self.buffer is None else self.kept[slots]
+        """All rows in their order, where they fit."""
+        if self.buffer is not None and (self.owner != np.arange(self.n)).any():
+            self.kernel.block(self.A, self.A, self.kept, self.a_sq, self.a_sq)
+            self.slot = self.owner = np.arange(self.n)
+        return self.kept
 
     def add(self, G, slots, d):
         """G ← G + Σ_r d_r · kept[slots_r], the columns shared among the threads."""
@@ -186,10 +182,14 @@ class Rows:
         return G
 
 
-def cheap(kernel, X):
-    """Whether a value of the kernel costs little more than to fetch it from memory."""
-    products = isinstance(kernel, RBF | Linear | Polynomial | Sigmoid)
-    return products and isinstance(X, np.ndarray) and X.shape[1] <= NARROW
+@kernel
+def keep_columns(buffer, width, keep, owner):
+    """Rows of `width` numbers become their columns `keep`, each row next to the one before."""
+    for r in range(len(owner)):
+        if owner[r] >= 0:
+            old, new = r * width, r * len(keep)
+            for k in range(len(keep)):  # rising, so nothing is written before it is read
+                buffer[new + k] = buffer[old + keep[k]]
 
 
 @kernel

@@ -20,7 +20,7 @@ import numpy as np
 from mlreplica.core.parallel import n_threads, run, split
 from mlreplica.kernels import RBF, Laplacian, Polynomial, Precomputed, squared_norms
 
-CHUNK = 1 << 17  # entries of a Gram matrix that one task computes at a time
+CHUNK = 1 << 18  # entries of a Gram matrix that one task computes at a time
 EPSILON = 2.0**-24
 
 

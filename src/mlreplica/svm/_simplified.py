@@ -17,8 +17,8 @@ import numpy as np
 
 from mlreplica.core.jit import kernel
 
-from ._pair import PairState, can_fall, can_rise, errors, measure, pair_step, threshold
-from ._platt import violator, worth_a_step
+from ._pair import PairState, errors, measure, pair_step, threshold
+from ._platt import violator, worst_pair, worth_a_step
 
 
 @kernel
@@ -29,18 +29,6 @@ def drawn_pair(y, c, alpha, E, tau, partners, i):
     while i < n and not worth_a_step(y, c, alpha, E, tau, i, partners[i]):
         i = violator(y, c, alpha, E, tau, True, i + 1)
     return i
-
-
-@kernel
-def worst_pair(y, c, alpha, E):
-    """The left side of (14), and the i and j that it is about."""
-    i, j, least, most = 0, 0, np.inf, -np.inf
-    for k in range(len(y)):
-        if E[k] < least and can_rise(y, c, alpha, k):
-            i, least = k, E[k]
-        if E[k] > most and can_fall(y, c, alpha, k):
-            j, most = k, E[k]
-    return most - least, i, j
 
 
 def simplified(K, y, c, tol, rng, alpha=None, passes=5):

@@ -38,8 +38,8 @@ Which pair? i violates (5) most, and j gains most together with i by the parabol
     i = argmin { f_i : β_i < u_i },      j = argmax { (f_j − f_i)²/η : β_j > l_j, f_j > f_i }   (9)
 
 A step on all n variables needs two rows of K. It is far cheaper to choose a block of the few
-hundred worst violators, to compute their rows by one matrix product, to take thousands of steps
-(7) inside the block and then to correct f once, by the rows of those β that changed.
+hundred worst violators, to compute K among them by one matrix product, to take thousands of steps
+(7) inside the block and then to correct f once, by the whole rows of those β that changed.
 
 How far is the minimum? For any b, and so for the one above, the primal problem's value less −D is
 
@@ -64,6 +64,7 @@ from mlreplica.core.parallel import one_blas_thread
 BLOCK, LARGE_BLOCK = 512, 1024  # variables in a working set, of few rows and of many
 PART = 0.1  # of its first violation that a block is solved to
 MOST = 50_000  # steps in one block
+CLOSE = 0.1  # of tol that few variables are solved to, where steps are cheap
 SETTLED = 3  # blocks that a variable rests at its bound before it is set aside
 PATIENCE = 5  # exact computations of f that find no progress before the solver gives up
 TAU = 1e-12  # stands for an η that is not positive: the step then goes to the end of the box
@@ -138,25 +139,37 @@ def best_partner(f, down, K_i, diag, i):
 
 
 @kernel
-def solve_block(K, low, high, beta, f, edges, tol, part, most):
+def collect(K, k, kept, slots, places):
+    """Row k of the block's K out of a row of the whole one, when it is first asked for."""
+    if slots[k] >= 0:
+        row = kept[slots[k]]
+        for c in range(len(places)):
+            K[k, c] = row[places[c]]
+        slots[k] = -1
+
+
+@kernel
+def solve_block(K, kept, slots, places, diag, low, high, beta, f, edges, tol, part, most):
     """Take at most `most` steps (7) on pairs (9), until the violation of (5) is small.
 
-    Small is tol, or `part` times what it was at first. beta and f change in place; group g is the
-    variables from edges[g] to edges[g + 1]. Returns the number of steps.
+    Small is tol, or `part` times what it was at first. Row k of K is there if slots[k] < 0, else it
+    is kept[slots[k], places]. K, slots, beta and f change in place; group g is the variables from
+    edges[g] to edges[g + 1]. Returns the number of steps.
     """
     m = len(f)
-    up, down, diag = np.empty(m), np.empty(m), np.empty(m)
+    up, down = np.empty(m), np.empty(m)
     for k in range(m):
-        diag[k] = K[k, k]
         up[k] = 0.0 if beta[k] < high[k] else BARRED
         down[k] = 0.0 if beta[k] > low[k] else BARRED
     i, j, t = 0, 0, 0.0
+    collect(K, 0, kept, slots, places)
     for step in range(most + 1):
         u, v, worst = 0, 0, 0.0
         for g in range(len(edges) - 1):
             a, b = edges[g], edges[g + 1]
             first = most_violating(f[a:b], up[a:b], K[i, a:b], K[j, a:b], t)
             if a < b and up[a + first] == 0.0:
+                collect(K, a + first, kept, slots, places)
                 K_u = K[a + first, a:b]
                 mate, violation = best_partner(f[a:b], down[a:b], K_u, diag[a:b], first)
                 if violation > worst:
@@ -166,6 +179,7 @@ def solve_block(K, low, high, beta, f, edges, tol, part, most):
         if worst <= tol or step == most:
             return step
         i, j = u, v
+        collect(K, j, kept, slots, places)
         t = (f[j] - f[i]) / max(diag[i] + diag[j] - 2.0 * K[i, j], TAU)
         t = min(t, high[i] - beta[i], beta[j] - low[j])  # (7)
         beta[i] = high[i] if t == high[i] - beta[i] else beta[i] + t
@@ -328,13 +342,16 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched
 
 def one_block(rows, P, beta, G, tol, budget, shrinking):
     """Solve few variables all at once, in double precision; beta and G change in place."""
-    K = rows.matrix()
     chosen, edges = by_group(P, np.arange(len(beta)))
-    block = K if P.groups == 1 and len(K) == len(beta) else K[P.row[chosen][:, None], P.row[chosen]]
-    b, f, low, high = beta[chosen], (G[P.row] + P.q)[chosen], P.low[chosen], P.high[chosen]
-    took = solve_block(block, low, high, b, f, edges, tol, 0.0, min(budget, MOST))
-    beta[chosen] = b
-    G[:] = K @ (beta if len(K) == len(beta) else np.bincount(P.row, beta, len(K)))
+    kept, at, new = rows.matrix(), P.row[chosen], beta[chosen]
+    took = solve_block(
+        np.empty((len(at), len(at))), kept, at.copy(), at, rows.diag[at], P.low[chosen],
+        P.high[chosen], new, (G[P.row] + P.q)[chosen], edges, CLOSE * tol, 0.0, min(budget, MOST),
+    )  # fmt: skip
+    d = np.bincount(at, new - beta[chosen], rows.n)
+    which = np.flatnonzero(d)
+    rows.add(G, which, d[which])
+    beta[chosen] = new
     yield took, len(beta)
 
 
@@ -359,27 +376,31 @@ def blocks(rows, P, beta, G, tol, budget, shrinking):
             keep = np.flatnonzero(rest < SETTLED)
             if len(keep) < 0.75 * len(b):
                 columns, row = np.unique(p.row[keep], return_inverse=True)
-                rows.drop(columns)
+                if len(columns) < 0.75 * len(rows.columns):  # moves all rows that are kept
+                    rows.drop(columns)
+                    g = g[columns]
+                else:
+                    row = p.row[keep]
                 place = np.full(len(b), -1)
                 place[keep] = np.arange(len(keep))
                 chosen = place[chosen]
                 chosen = chosen[chosen >= 0]
                 arrays = (a[keep] for a in (p.q, p.low, p.high))
                 p = Problem(*arrays, row, p.group[keep], p.groups)
-                active, b, g, f, rest = active[keep], b[keep], g[columns], f[keep], rest[keep]
+                active, b, f, rest = active[keep], b[keep], f[keep], rest[keep]
         chosen, edges = choose(p, b, f, chosen, size)
-        places = p.row[chosen]
-        which, inverse = np.unique(places, return_inverse=True)
+        places, new = p.row[chosen], b[chosen]
+        indices = rows.columns[places]
         with one_blas_thread():
-            slots = rows.fetch(rows.columns[which])
-            K = rows.square(rows.columns[places], slots[inverse], places)
-            new, part = b[chosen], 0.0 if len(chosen) == len(b) else PART
+            K, slots = rows.square(indices)
             took = solve_block(
-                K, p.low[chosen], p.high[chosen], new, f[chosen], edges, 0.5 * tol, part,
+                K, rows.kept, slots, places, rows.diag[indices], p.low[chosen], p.high[chosen],
+                new, f[chosen], edges, 0.5 * tol, 0.0 if len(chosen) == len(b) else PART,
                 min(budget, MOST),
             )  # fmt: skip
-            d = np.bincount(inverse, new - b[chosen], len(which))
-            rows.add(g, slots[d != 0.0], d[d != 0.0])
+            d = np.bincount(places, new - b[chosen], len(rows.columns))
+            which = np.flatnonzero(d)
+            rows.add(g, rows.fetch(rows.columns[which]), d[which])
         budget -= took
         b[chosen] = new
         beta[active] = b

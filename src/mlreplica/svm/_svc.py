@@ -220,12 +220,12 @@ class SVC(MarginClassifier):
 
     def _hard_margin(self, grams, machine):
         """Raise C until no α is at its bound; (2) tells when there is no use in it."""
-        rows = grams.rows(machine.index)
+        rows, row = grams.rows(machine.index)
         scale = float(np.abs(rows.diag).max(initial=0.0)) or 1.0
         C, beta = 100.0 / scale, None
         while True:
             P, _ = self._dual(machine, np.ones(len(machine.s)), C)
-            for state in self._begin(rows, P, beta):
+            for state in self._begin(rows, P._replace(row=row), beta):
                 length = np.sqrt(max(float(state.beta @ (state.f - P.q)), 0.0))  # ‖w‖
                 total = float(np.abs(state.beta).sum())
                 if length < LEAST_MARGIN * np.sqrt(scale) * total:  # (2)

@@ -14,14 +14,14 @@ def with_whole_matrix(loop):
 
     def solve(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched=True):
         """Yield a `State` after every n pair steps and after the last, never shrinking."""
-        n = rows.n
+        n = len(P.q)
         if 8e-6 * n * n > rows.cache_size:
             raise ValueError(
                 f'solver="{loop.__name__}" keeps the whole kernel matrix, {8e-6 * n * n:.0f} MB, '
                 f'but cache_size is {rows.cache_size:.0f}; raise it or use solver="smo".'
             )
         if rows.precomputed:
-            K = rows.X if rows.X.flags.writeable else rows.X.copy()  # one type for the kernels
+            K, P = rows.X[P.row[:, None], P.row], P._replace(row=np.arange(n))
         else:
             K = rows.kernel.block(rows.X, rows.X, np.empty((n, n)), rows.x_sq, rows.x_sq)
         y = np.where(P.q < 0.0, 1.0, -1.0)  # q = −y
