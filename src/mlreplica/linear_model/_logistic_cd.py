@@ -101,7 +101,7 @@ def sums(problem, products=None):
     elif products is not None:
         T = products(both)
     elif sp.issparse(X):
-        T = (X.T @ both.T).T
+        T = by_column(X, problem.n_jobs).dots(both)
     else:
         (T,) = over_rows(problem, lambda rows: [both[:, rows] @ X[rows]])
     return Sums(Y, both[:K].sum(axis=1), T[:K], T[K])
@@ -124,12 +124,12 @@ def look(problem, W, b):
     """One pass over the rows."""
     X, (n, p), K = problem.X, problem.X.shape, problem.K
     R = np.empty((K, n))
-    if sp.issparse(X):
-        F = X @ W[0] if K == 1 else X @ W.T
-        loss = residuals(problem, np.ascontiguousarray(F.reshape(n, K).T + b[:, None]), slice(n), R)
-        V = (X.T @ R[0])[None] if K == 1 else np.ascontiguousarray((X.T @ R.T).T)
-        return Look(loss + penalty(problem, W), R, V, R.sum(axis=1))
     used = np.flatnonzero(W.any(axis=0))
+    if sp.issparse(X):
+        columns = by_column(X, problem.n_jobs)
+        F = columns.only(used).total(W[:, used]) + b[:, None]
+        loss, V = residuals(problem, F, slice(n), R), columns.dots(R)
+        return Look(loss + penalty(problem, W), R, V, R.sum(axis=1))
     few = len(used) < p // 4
     w = np.ascontiguousarray(W[:, used] if few else W)
 
@@ -154,6 +154,15 @@ def first_look(problem, known):
         loss -= float((1.0 - known.N[0]) * np.log1p(-known.N[0]))
     V = known.N[:, None] * known.m - known.T
     return b, Look(loss, problem.s * (known.N[:, None] - known.Y), V, np.zeros(problem.K))
+
+
+def begin(problem, W, b):
+    """b, the Sums and a Look to start with."""
+    known = sums(problem)
+    if W.any() or not problem.intercept:
+        return b, known, look(problem, W, b)
+    b, now = first_look(problem, known)
+    return b, known, now
 
 
 def curvature(problem, R, Y):
@@ -219,19 +228,16 @@ def certificate(problem, known, now):
     return max(now.objective - max(bounds), 0.0)
 
 
-def newton(problem, W, b, H=None):
+def newton(problem, W, b, H=None, start=None):
     """Yield (State, H) for ever, one proximal Newton step over all columns apart.
 
-    A costly H is kept as long as every step makes the gap ten times smaller.
+    A costly H is kept as long as every step makes the gap ten times smaller. `start` is what is
+    known of the problem and of (W, b), if it is.
     """
-    known, (n, p) = sums(problem), problem.X.shape
+    (b, known, now), (n, p) = start or begin(problem, W, b), problem.X.shape
     gram = not sp.issparse(problem.X) and problem.K * (p + 1) <= GRAM
-    columns = None if gram else by_column(problem.X)
+    columns = None if gram else by_column(problem.X, problem.n_jobs)
     l1, l2 = (np.tile([0.0, *[x] * p], problem.K) for x in (problem.l1, problem.l2))
-    if not W.any() and problem.intercept:
-        b, now = first_look(problem, known)
-    else:
-        now = look(problem, W, b)
     last = np.inf
     while True:
         gap = certificate(problem, known, now)
@@ -266,18 +272,18 @@ def coordinate_descent(problem, W, b):
     if whole(problem):
         for state, _ in newton(problem, W, b, H):
             yield state
-    known = sums(problem)
-    if W.any() or not problem.intercept:
-        now = look(problem, W, b)
-    else:
-        b, now = first_look(problem, known)
+    b, known, now = begin(problem, W, b)
     while True:
         gap = certificate(problem, known, now)
         yield State(W, b, now.objective, gap)
         columns = working_set(problem, W, now.V)
-        part = problem._replace(X=X[:, columns])
-        for step, (state, _) in enumerate(newton(part, W[:, columns], b)):
-            if state.gap <= 0.01 * gap or step == 8:
+        # rows of a row-wise X stay rows: X[:, columns] would turn them, at three times the cost
+        part = X.take(columns, axis=1) if X.flags.c_contiguous else X[:, columns]
+        here = known._replace(T=known.T[:, columns], m=known.m[columns])
+        start = b, here, now._replace(V=now.V[:, columns])
+        steps = newton(problem._replace(X=part), W[:, columns], b, start=start)
+        for step, (state, _) in enumerate(steps):
+            if state.gap <= 0.1 * gap or step == 8:
                 break
         W = np.zeros_like(W)
         W[:, columns], b = state.W, state.b

@@ -11,16 +11,13 @@ from scipy.linalg import lapack
 from mlreplica.core.blas import add_scaled, dot
 from mlreplica.core.jit import kernel
 
+from ._penalty import soft_threshold
+from ._stored import Stored
+
 SWEEPS = 30  # the most sweeps over one model: it is only a model
 TURNS = 20  # of each class, as long as they pay
 MANY = 100  # nonzero weights from which conjugate gradients are worth their start
 PAYS = 0.01  # a sweep is worth while as long as its best step gains this share of the best of all
-
-
-@kernel
-def shrink(v, t):
-    """S of (3)."""
-    return np.sign(v) * max(abs(v) - t, 0.0)
 
 
 @kernel
@@ -32,7 +29,7 @@ def gram_sweeps(H, G, w, l1, l2, most, enough):
         for j in range(len(w)):
             a = H[j, j]
             if a > 0.0:
-                step = shrink(a * w[j] - G[j], l1[j]) / (a + l2[j]) - w[j]
+                step = soft_threshold(a * w[j] - G[j], l1[j]) / (a + l2[j]) - w[j]
                 if step != 0.0:
                     w[j] += step
                     add_scaled(G, step, H[j])
@@ -88,7 +85,7 @@ def dense_sweep(X, h, u, w, a, m, active, l1, l2, h_sum, c, new):
                 a[j] += h[i] * X[j, i] * X[j, i]
         if a[j] > 0.0:
             g = dot(X[j], u) + c * m[j]
-            step = shrink(a[j] * w[j] - g, l1) / (a[j] + l2) - w[j]
+            step = soft_threshold(a[j] * w[j] - g, l1) / (a[j] + l2) - w[j]
             if step != 0.0:
                 w[j] += step
                 c -= step * m[j] / h_sum
@@ -106,17 +103,19 @@ def sparse_sweep(start, rows, data, h, u, w, a, m, active, l1, l2, h_sum, c, new
     """The same with the columns of a CSC matrix; unsigned indices are never negative: 1.8 times."""
     largest, kept = 0.0, 0
     for place in range(len(active)):
-        j, g = active[place], 0.0
-        for k in range(start[j], start[j + 1]):
-            g += data[k] * u[rows[k]]
+        j, g, m_j, a_j = active[place], 0.0, 0.0, 0.0
         if new:
-            m_j, a_j = 0.0, 0.0
             for k in range(start[j], start[j + 1]):
-                m_j += data[k] * h[rows[k]]
-                a_j += data[k] * h[rows[k]] * data[k]
+                x, i = data[k], rows[k]
+                g += x * u[i]
+                m_j += x * h[i]
+                a_j += x * h[i] * x
             m[j], a[j] = m_j, a_j - m_j * m_j / h_sum
+        else:
+            for k in range(start[j], start[j + 1]):
+                g += data[k] * u[rows[k]]
         if a[j] > 0.0:
-            step = shrink(a[j] * w[j] - g - c * m[j], l1) / (a[j] + l2) - w[j]
+            step = soft_threshold(a[j] * w[j] - g - c * m[j], l1) / (a[j] + l2) - w[j]
             if step != 0.0:
                 w[j] += step
                 c -= step * m[j] / h_sum
@@ -137,18 +136,19 @@ def sweeps(columns, h, u, w, l1, l2, free, most=SWEEPS, pays=PAYS):
     After every five sweeps the last five changes are combined, with weights that make the smallest
     change (Anderson); u is linear in w, so the same weights give u. It is kept if (2) falls.
     """
-    sweep = dense_sweep if len(columns) == 1 else sparse_sweep
+    sparse = isinstance(columns, Stored)
+    sweep, parts = (sparse_sweep, columns.triple) if sparse else (dense_sweep, (columns,))
     a, m, active = np.empty(len(w)), np.empty(len(w)), np.arange(len(w))
     h_sum = h.sum() if free else np.inf
     c, best, R, past = -u.sum() / h_sum, 0.0, u.copy(), []
     for count in range(most):
-        c, kept, largest = sweep(*columns, h, u, w, a, m, active, l1, l2, h_sum, c, count == 0)
+        c, kept, largest = sweep(*parts, h, u, w, a, m, active, l1, l2, h_sum, c, count == 0)
         active, best = active[:kept], max(best, largest)
         if largest <= pays * best:
             break
         if count == 0 and kept >= MANY:
             A = np.sort(active)
-            c += along_face(chosen(columns, A, len(h)), A, h, u, w, a, m, l1, l2, h_sum, c)
+            c += along_face(*products(columns, A), A, h, u, w, a, m, l1, l2, h_sum, c)
             continue
         past.append((w.copy(), u.copy(), c))
         if len(past) == 6:
@@ -157,25 +157,22 @@ def sweeps(columns, h, u, w, l1, l2, free, most=SWEEPS, pays=PAYS):
     return c
 
 
-def chosen(columns, A, n):
-    """The columns A as rows of a matrix, dense or CSR."""
-    if len(columns) == 1:
-        return columns[0][A]
-    start, rows, data = columns
-    first = start[A].astype(np.int64)
-    length = start[A + 1].astype(np.int64) - first
-    ends = np.append(0, np.cumsum(length))
-    where = np.repeat(first - ends[:-1], length) + np.arange(ends[-1])
-    return sp.csr_array((data[where], rows[where].astype(np.int32), ends), shape=(len(A), n))
+def products(columns, A):
+    """v ↦ (x_jᵀv for j in A) and d ↦ Σ_j d_j x_j."""
+    if isinstance(columns, Stored):
+        chosen = columns.only(A)
+        return lambda v: chosen.dots(v[None])[0], lambda d: chosen.total(d[None])[0]
+    Z = columns[A]
+    return Z.dot, Z.T.dot
 
 
-def along_face(Z, A, h, u, w, a, m, l1, l2, h_sum, c):
+def along_face(dots, total, A, h, u, w, a, m, l1, l2, h_sum, c):
     """Go to about the minimum (4), weights that change sign to zero, if (2) falls; the change of c.
 
     Conjugate gradients, preconditioned by the diagonal, to a hundredth of the first residual.
     """
     old, m_A = w[A], m[A]
-    smooth = Z @ u + c * m_A
+    smooth = dots(u) + c * m_A
     r = -(smooth + l1 * np.sign(old) + l2 * old)
     z = r / (a[A] + l2)
     d, p, rz = np.zeros(len(A)), z, float(r @ z)
@@ -183,7 +180,7 @@ def along_face(Z, A, h, u, w, a, m, l1, l2, h_sum, c):
     for _ in range(SWEEPS):
         if rz <= enough:
             break
-        Hp = Z @ (h * (Z.T @ p)) - m_A * (m_A @ p / h_sum) + l2 * p
+        Hp = dots(h * total(p)) - m_A * (m_A @ p / h_sum) + l2 * p
         curved = float(p @ Hp)
         if curved <= 0.0:  # columns depend on each other
             break
@@ -193,7 +190,7 @@ def along_face(Z, A, h, u, w, a, m, l1, l2, h_sum, c):
         rz, last = float(r @ z), rz
         p = z + rz / last * p
     d = np.where((old + d) * old < 0.0, -old, d)
-    change, move = Z.T @ d, -(m_A @ d) / h_sum
+    change, move = total(d), -(m_A @ d) / h_sum
     model = smooth @ d + 0.5 * (change @ (h * change) + (m_A @ d) * move)
     new = old + d
     penalty = l1 * (np.abs(new) - np.abs(old)).sum() + 0.5 * l2 * (new @ new - old @ old)
@@ -250,8 +247,11 @@ def by_sweeps(problem, columns, R, Y, W, b):
     return W, b
 
 
-def by_column(X):
-    """X as the sweeps take it: the rows of a dense transpose, or a CSC triple."""
+def by_column(X, n_jobs=None):
+    """X as the sweeps take it: a dense transpose, or stored columns."""
     if not sp.issparse(X):
-        return (np.ascontiguousarray(X.T),)
-    return X.indptr.astype(np.uint64), X.indices.astype(np.uint32), X.data
+        return np.ascontiguousarray(X.T)
+    X = X.tocsc()
+    rows = X.indices.astype(np.int32, copy=False).view(np.uint32)
+    triple = X.indptr.astype(np.uint64), rows, X.data
+    return Stored(triple, np.arange(X.shape[1]), X.shape[0], n_jobs)

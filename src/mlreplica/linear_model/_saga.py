@@ -39,7 +39,7 @@ from mlreplica.core.jit import kernel
 
 from ._logistic import State
 from ._logistic_cd import certificate, look, sums
-from ._logistic_model import shrink
+from ._penalty import soft_threshold
 
 
 @kernel
@@ -74,7 +74,7 @@ def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, gamma, order):
             b[k] -= gamma * eta * (d + r[k])
             r[k] += d / n
             for j in range(p):
-                w[k, j] = c * shrink(w[k, j] - eta * (d * X[i, j] + G[k, j]), eta * l1)
+                w[k, j] = c * soft_threshold(w[k, j] - eta * (d * X[i, j] + G[k, j]), eta * l1)
                 G[k, j] += d / n * X[i, j]
 
 
@@ -96,7 +96,7 @@ def moved(w, g, m, eta, l1, c, power, total):
             else:
                 high = middle
         w = power[low] * w - a * total[low]
-        w = c * shrink(w - eta * g, eta * l1)
+        w = c * soft_threshold(w - eta * g, eta * l1)
         m -= low + 1
     return w
 
@@ -129,7 +129,7 @@ def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l
         for e in range(start[i], start[i + 1]):
             j = columns[e]
             for k in range(K):
-                w[j, k] = c * shrink(w[j, k] - eta * (rho[k] * data[e] + G[j, k]), eta * l1)
+                w[j, k] = c * soft_threshold(w[j, k] - eta * (rho[k] * data[e] + G[j, k]), eta * l1)
                 G[j, k] += rho[k] / n * data[e]
     for j in range(p):
         for k in range(K):
@@ -140,7 +140,7 @@ def saga(problem, W, b, rng, step=None):
     """Yield the State for ever, one epoch apart, each in a new order; also for the name "sag"."""
     sparse, n, K = sp.issparse(problem.X), len(problem.y), problem.K
     X = problem.X.tocsr() if sparse else np.ascontiguousarray(problem.X)
-    problem = problem._replace(X=X)
+    problem = problem._replace(X=X.tocsc() if sparse else X)
     y, weight, known = problem.y.astype(float), n * problem.s, sums(problem)
     squares = np.ravel(X.power(2).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X))
     gamma = problem.intercept * (float(squares.max()) / 4.0 or 1.0)
