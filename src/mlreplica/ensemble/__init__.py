@@ -3,6 +3,8 @@
 from importlib import import_module
 
 HOME = {
+    "HistGradientBoostingClassifier": "_hist_gradient_boosting",
+    "HistGradientBoostingRegressor": "_hist_gradient_boosting",
     "IsolationForest": "_isolation_forest",
     "StackingClassifier": "_stacking",
     "StackingRegressor": "_stacking",
@@ -11,6 +13,8 @@ HOME = {
 }
 
 __all__ = [
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
     "IsolationForest",
     "StackingClassifier",
     "StackingRegressor",

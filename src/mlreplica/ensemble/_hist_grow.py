@@ -1,0 +1,488 @@
+r"""Growing a tree on histograms
+
+Leaf by leaf: of all leaves the one whose best split gains most is split next, until there are
+enough leaves or nothing is gained. Level by level: of all leaves the highest one is split next.
+A split costs a pass over the rows of the node, which are sorted into left and right, and a pass
+over those of the smaller child, whose histogram is made; the larger child's is a subtraction.
+
+    depth of the pass    n rows at the root, at most n/2 in all smaller children of a level
+
+so that a balanced tree of m leaves costs about n·log2(m)/2 rows of histogram.
+
+`grow` is the leader of a crew (`core/crew.py`): it decides, the crew shares the three kinds of
+work. Rows are partitioned in stretches, histograms and splits are made block by block, values of
+leaves leaf by leaf. Every part writes to memory of its own and all sums are of whole numbers or in
+a fixed order, hence the tree is the same for any crew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mlreplica.core.crew import (
+    DONE,
+    JOB,
+    PATIENCE,
+    SIZE,
+    STOP,
+    add,
+    announce,
+    await_all,
+    look,
+    offer,
+    take,
+)
+from mlreplica.core.jit import kernel
+from mlreplica.core.prefetch import hint
+
+from ._histogram import (
+    AT,
+    CATEGORICAL,
+    CODE,
+    COLUMN,
+    G_LEFT,
+    GAIN,
+    H_LEFT,
+    HAS_MISSING,
+    LAMBDA,
+    LEAST_ROWS,
+    LOW,
+    MISSING_LEFT,
+    MONOTONE,
+    ONE,
+    RATE,
+    SHARE,
+    SHIFT,
+    SPLIT,
+    STEP,
+    UNIT_G,
+    UNIT_H,
+    ZERO,
+    accumulate,
+    best_of_categories,
+    best_of_column,
+    count_codes,
+    left_codes,
+    value_of,
+)
+
+PARTITION, CHILDREN, LEAVES = range(3)  # kinds of work
+NODE, FROM, TO, SLOT, MADE, SCAN = range(6)  # of a child in the words of the crew
+BY_ROWS, BY_SUBTRACTION = np.int64(1), np.int64(2)  # how its histogram is made
+STRETCH = 8192  # rows: the least that are worth a part of their own
+STRETCHES = 32  # the most parts of a partition
+# of a node, whole numbers: column (−1: leaf), code, left child (the right one is next to it), rows
+# start … stop − 1 of the order, side of missing values, depth, histogram (−1: none), table; and two
+# lists that happen to be as long: leaves that can be split, and numbers of unused histograms
+SPLIT_ON, UP_TO, LEFT, START, END, MISSING, DEPTH, HIST, TABLE, HEAP, FREE = range(11)
+# and numbers: G, H, rows, value, lower and upper bound of the children's values, gain
+G, H, ROWS, VALUE, LOWER, UPPER, WORTH = range(7)
+BEST = 7  # from here on: the best split of a leaf
+MAX_LEAVES, MAX_DEPTH, BY_LEVEL, EXACT_H, SLOTS, CLASSES, CLASS, FINISH, STRETCHED = range(9)
+LIMITS, ENDS, WORDS = SIZE, SIZE + 16, SIZE + 16 + STRETCHES  # where they stand in the crew's words
+FOUND = 5  # row of the scratch memory: the best split of the first child, then of the second
+
+
+class Work(NamedTuple):
+    """All memory of one tree; N nodes, p columns, B blocks, S histograms kept, K classes."""
+
+    words: np.ndarray  # (n · words a row,) codes
+    blocks: np.ndarray  # (B, 4)
+    columns: np.ndarray  # (p, 6)
+    q: np.ndarray  # (n,) packed g and h
+    state: np.ndarray  # (3, n·K): g, h, and the scores f to which the tree is added
+    rows: np.ndarray  # (2, n) int32: rows in the order of the leaves, and room to sort them
+    hist: np.ndarray  # (S + 3, words·1024): two are lent for a moment, the last counts rows
+    nodes: np.ndarray  # (N + 2, 11)
+    sums: np.ndarray  # (N, 14)
+    scratch: np.ndarray  # (B + 1, 7, 256)
+    tables: np.ndarray  # (1 + categorical splits, 256): which codes go left; first the current one
+    mask: np.ndarray  # (2 + groups, p): columns for two children, columns that may meet
+    active: np.ndarray  # (N, groups) those that a node may still use
+    keys: np.ndarray  # (nodes, p) random numbers that choose columns; (0, p) for all columns
+    notes: np.ndarray  # (N, p, 256) gain of every split; (0, 0, 0) unless asked for
+    rules: np.ndarray  # (8,)
+
+
+@kernel
+def partition(words, start, step, shift, table, rows, spare, lo, hi):
+    """rows[lo:hi] ← those that go left, in order; spare[lo:] ← the others; where the left end."""
+    left, right, last = lo, lo, hi - 1
+    for i in range(lo, hi):
+        hint(words, start + np.int64(rows[min(i + 32, last)]) * step)
+        r = rows[i]
+        goes = np.int64(table[(np.int64(words[start + np.int64(r) * step]) >> shift) & 255])
+        rows[left] = r
+        spare[right] = r
+        left += goes
+        right += 1 - goes
+    return left
+
+
+@kernel
+def scan_block(blocks, columns, hist, counts, node, sums, mask, scratch, notes, rules, exact, best):
+    """The best split of a node on the columns of a block."""
+    best[GAIN] = 0.0
+    note = scratch[0, :0]
+    for j in range(blocks[2], blocks[3]):
+        if not mask[j]:
+            continue
+        at, column = 256 * j, columns[j]
+        if len(notes):
+            note = notes[node, j]
+        H_j, C_j = hist[at : at + 256], counts[at : at + 256]
+        if column[CATEGORICAL]:
+            best_of_categories(H_j, C_j, exact, j, column, sums, rules, scratch, note, best)
+        else:
+            best_of_column(H_j, C_j, exact, j, column, sums, rules, scratch, note, best)
+
+
+@kernel
+def work(crew, part, w):
+    """One part of the job that the leader has announced."""
+    kind = crew[JOB]
+    if kind == PARTITION:
+        lo, m, column, parts = crew[JOB + 1], crew[JOB + 2], w.columns[crew[JOB + 3]], crew[JOB + 4]
+        crew[ENDS + part] = partition(
+            w.words, column[AT], column[STEP], column[SHIFT], w.tables[0], w.rows[0], w.rows[1],
+            lo + m * part // parts, lo + m * (part + 1) // parts,
+        )  # fmt: skip
+    elif kind == CHILDREN:
+        block, counts, scratch = w.blocks[part], w.hist[len(w.hist) - 1], w.scratch[part]
+        start, wide, first = block[0], block[1], 256 * block[2]
+        smaller = w.hist[crew[JOB + 1 + SLOT], first : first + 1024 * wide]
+        for child in range(2):
+            job = JOB + 1 + 6 * child
+            node, slot = crew[job + NODE], crew[job + SLOT]
+            hist = w.hist[slot, first : first + 1024 * wide]
+            if crew[job + MADE] == BY_ROWS:
+                lo, hi = crew[job + FROM], crew[job + TO]
+                accumulate(w.words, start, wide, w.q, w.rows[0], lo, hi, hist)
+            elif crew[job + MADE] == BY_SUBTRACTION:
+                for k in range(len(hist)):
+                    hist[k] -= smaller[k]
+            if crew[job + SCAN]:
+                scan_block(
+                    block, w.columns, w.hist[slot], counts, node, w.sums[node], w.mask[child],
+                    scratch, w.notes, w.rules, ZERO, scratch[FOUND + child],
+                )  # fmt: skip
+    else:
+        settle(crew, w.nodes, w.nodes[part, HEAP], w.state, w.rows[0], w.sums, w.rules)
+
+
+@kernel
+def settle(crew, nodes, leaf, state, rows, sums, rules):
+    """Value (2) of a leaf from g and h themselves, times η; added to the scores if wanted."""
+    K, k, lo, hi = (
+        crew[LIMITS + CLASSES],
+        crew[LIMITS + CLASS],
+        nodes[leaf, START],
+        nodes[leaf, END],
+    )
+    g, h, f, last = state[0], state[1], state[2], len(rows) - 1
+    a, b = 0.0, 0.0
+    for i in range(lo, hi):
+        ahead = np.int64(rows[min(i + 32, last)]) * K + k
+        hint(g, ahead)
+        hint(h, ahead)
+        r = np.int64(rows[i]) * K + k
+        a += g[r]
+        b += h[r]
+    v = value_of(a, b, rules[LAMBDA], sums[leaf, LOWER], sums[leaf, UPPER]) * rules[RATE]
+    v = 0.0 if leaf == 0 else v  # a tree that does not split leaves the scores as they are
+    sums[leaf, VALUE] = v
+    if crew[LIMITS + FINISH]:
+        for i in range(lo, hi):
+            hint(f, np.int64(rows[min(i + 32, last)]) * K + k)
+            f[np.int64(rows[i]) * K + k] += v
+
+
+@kernel
+def share(crew, parts, w):
+    """Do a job with whoever is there."""
+    announce(crew, parts)
+    while True:
+        part = take(crew)
+        if part < 0:
+            break
+        work(crew, part, w)
+        add(crew, DONE, 1)
+    await_all(crew, parts)
+
+
+@kernel
+def assist(crew, w):
+    """What the crew does until it is told to stop."""
+    looks = 0
+    while look(crew, STOP) == 0:
+        part = take(crew)
+        if part >= 0:
+            work(crew, part, w)
+            add(crew, DONE, 1)
+            looks = 0
+        else:
+            looks += 1
+            if looks > PATIENCE:
+                offer()
+
+
+@kernel
+def order_child(crew, child, node, nodes, slot, made, scan):
+    """Write a child's part of the job CHILDREN."""
+    job = JOB + 1 + 6 * child
+    crew[JOB] = CHILDREN
+    crew[job + NODE], crew[job + SLOT], crew[job + MADE] = node, slot, made
+    crew[job + SCAN], crew[job + FROM], crew[job + TO] = scan, nodes[node, START], nodes[node, END]
+
+
+@kernel
+def choose_columns(mask, child, node, active, keys, rules):
+    """mask[child] ← the columns that a node may use: those of its groups, or a share of them."""
+    p, n_groups = mask.shape[1], len(mask) - 2
+    for j in range(p):
+        mask[child, j] = n_groups == 0
+    for k in range(n_groups):
+        if active[node, k]:
+            for j in range(p):
+                mask[child, j] |= mask[2 + k, j]
+    if len(keys) == 0:
+        return
+    allowed = 0
+    for j in range(p):
+        allowed += mask[child, j]
+    key, wanted = keys[node % len(keys)], max(1, int(np.ceil(rules[SHARE] * allowed)))
+    for _ in range(allowed - wanted):  # leave out the largest keys
+        worst = -1
+        for j in range(p):
+            if mask[child, j] and (worst < 0 or key[j] > key[worst]):
+                worst = j
+        mask[child, worst] = 0
+
+
+@kernel
+def before(nodes, sums, by_level, a, b):
+    """Whether leaf a is split before leaf b."""
+    if by_level and nodes[a, DEPTH] != nodes[b, DEPTH]:
+        return nodes[a, DEPTH] < nodes[b, DEPTH]
+    if sums[a, BEST + GAIN] != sums[b, BEST + GAIN]:
+        return sums[a, BEST + GAIN] > sums[b, BEST + GAIN]
+    return a < b
+
+
+@kernel
+def push(nodes, sums, by_level, size, node):
+    """Put a leaf on the heap; its new size."""
+    k = size
+    while k > 0 and before(nodes, sums, by_level, node, nodes[(k - 1) // 2, HEAP]):
+        nodes[k, HEAP] = nodes[(k - 1) // 2, HEAP]
+        k = (k - 1) // 2
+    nodes[k, HEAP] = node
+    return size + 1
+
+
+@kernel
+def pop(nodes, sums, by_level, size):
+    """The next leaf to split; it leaves the heap."""
+    first, node = nodes[0, HEAP], nodes[size - 1, HEAP]
+    k = 0
+    while True:
+        child = 2 * k + 1
+        if child >= size - 1:
+            break
+        if child + 1 < size - 1 and before(
+            nodes, sums, by_level, nodes[child + 1, HEAP], nodes[child, HEAP]
+        ):
+            child += 1
+        if not before(nodes, sums, by_level, nodes[child, HEAP], node):
+            break
+        nodes[k, HEAP] = nodes[child, HEAP]
+        k = child
+    nodes[k, HEAP] = node
+    return first
+
+
+@kernel
+def best_block(scratch, child, best):
+    """best ← the best split of all blocks, on the first column if several are equal."""
+    best[GAIN] = 0.0
+    for b in range(len(scratch) - 1):
+        if scratch[b, FOUND + child, GAIN] > best[GAIN]:
+            for k in range(SPLIT):
+                best[k] = scratch[b, FOUND + child, k]
+    return best[GAIN] > 0.0
+
+
+@kernel
+def divide(crew, w, node):
+    """Sort the rows of a node by its split; where the right ones begin."""
+    split, rows, spare = w.sums[node, BEST:], w.rows[0], w.rows[1]
+    j, lo, m = int(split[COLUMN]), w.nodes[node, START], w.nodes[node, END] - w.nodes[node, START]
+    hist = w.hist[w.nodes[node, HIST], 256 * j : 256 * j + 256]
+    scratch = w.scratch[len(w.blocks)]
+    left_codes(split, hist, w.columns[j], w.sums[node], w.rules, scratch, w.tables[0])
+    parts = max(ONE, min(crew[LIMITS + STRETCHED], m // STRETCH))
+    crew[JOB], crew[JOB + 1], crew[JOB + 2] = PARTITION, lo, m
+    crew[JOB + 3], crew[JOB + 4] = j, parts
+    share(crew, parts, w)
+    middle = crew[ENDS]
+    for t in range(1, parts):  # move the left rows of each stretch together, then the right ones
+        for i in range(lo + m * t // parts, crew[ENDS + t]):
+            rows[middle] = rows[i]
+            middle += 1
+    at = middle
+    for t in range(parts):
+        first, stop = lo + m * t // parts, lo + m * (t + 1) // parts
+        for i in range(first, first + stop - crew[ENDS + t]):
+            rows[at] = spare[i]
+            at += 1
+    return middle
+
+
+@kernel
+def recount(w, node):
+    """Find the best split of a node again, with rows counted instead of estimated."""
+    choose_columns(w.mask, ZERO, node, w.active, w.keys, w.rules)
+    counts, lo, hi = w.hist[len(w.hist) - 1], w.nodes[node, START], w.nodes[node, END]
+    for b in range(len(w.blocks)):
+        start, wide, first = w.blocks[b, 0], w.blocks[b, 1], 256 * w.blocks[b, 2]
+        count_codes(w.words, start, wide, w.rows[0], lo, hi, counts[first : first + 1024 * wide])
+        scan_block(
+            w.blocks[b], w.columns, w.hist[w.nodes[node, HIST]], counts, node, w.sums[node],
+            w.mask[0], w.scratch[b], w.notes, w.rules, ONE, w.scratch[b, FOUND],
+        )  # fmt: skip
+    return best_block(w.scratch, ZERO, w.sums[node, BEST:])
+
+
+@kernel
+def new_node(nodes, sums, node, start, end, depth):
+    """A leaf of these rows."""
+    nodes[node, SPLIT_ON], nodes[node, TABLE], nodes[node, HIST] = -1, -1, -1
+    nodes[node, START], nodes[node, END], nodes[node, DEPTH] = start, end, depth
+    sums[node, ROWS], sums[node, WORTH] = end - start, 0.0
+
+
+@kernel
+def branch(nodes, sums, columns, mask, active, rules, node, middle, first):
+    """Make the children `first` and `first` + 1 of a node, whose split is taken."""
+    this, split, depth = sums[node], sums[node, BEST:], nodes[node, DEPTH] + 1
+    j, start, end = int(split[COLUMN]), nodes[node, START], nodes[node, END]
+    nodes[node, SPLIT_ON], nodes[node, UP_TO], nodes[node, LEFT] = j, int(split[CODE]), first
+    nodes[node, MISSING] = split[MISSING_LEFT] > 0.0
+    if not columns[j, HAS_MISSING]:  # a missing value that was never met: the larger child
+        nodes[node, MISSING] = middle - start > end - middle
+    this[WORTH] = split[GAIN]
+    new_node(nodes, sums, first, start, middle, depth)
+    new_node(nodes, sums, first + 1, middle, end, depth)
+    for child in range(2):
+        new = sums[first + child]
+        new[G] = split[G_LEFT] if child == 0 else this[G] - split[G_LEFT]
+        new[H] = split[H_LEFT] if child == 0 else this[H] - split[H_LEFT]
+        new[LOWER], new[UPPER] = this[LOWER], this[UPPER]
+        new[VALUE] = value_of(new[G], new[H], rules[LAMBDA], this[LOWER], this[UPPER])
+    half = 0.5 * (sums[first, VALUE] + sums[first + 1, VALUE])
+    if columns[j, MONOTONE] > 0:
+        sums[first, UPPER] = sums[first + 1, LOWER] = half
+    elif columns[j, MONOTONE] < 0:
+        sums[first, LOWER] = sums[first + 1, UPPER] = half
+    for k in range(len(mask) - 2):
+        active[first, k] = active[first + 1, k] = active[node, k] & mask[2 + k, j]
+
+
+@kernel
+def grow(crew, w):
+    """Grow one tree; how many nodes and tables of categories it has."""
+    nodes, sums, rules, n, blocks = w.nodes, w.sums, w.rules, w.rows.shape[1], len(w.blocks)
+    kept, most, by_level = crew[LIMITS + SLOTS], crew[LIMITS + MAX_LEAVES], crew[LIMITS + BY_LEVEL]
+    for i in range(n):
+        w.rows[0, i] = i
+    free = ZERO
+    for s in range(kept - 1, 0, -1):
+        nodes[free, FREE] = s
+        free += 1
+    new_node(nodes, sums, ZERO, ZERO, n, ZERO)
+    sums[0, VALUE], sums[0, LOWER], sums[0, UPPER], nodes[0, HIST] = 0.0, -np.inf, np.inf, 0
+    for k in range(len(w.mask) - 2):
+        w.active[0, k] = 1
+    count, n_leaves, n_tables, size = ONE, ONE, ONE, ZERO
+    if n >= 2 * rules[LEAST_ROWS] and most > 1:
+        order_child(crew, ZERO, ZERO, nodes, ZERO, BY_ROWS, ZERO)
+        order_child(crew, ONE, ZERO, nodes, ZERO, ZERO, ZERO)
+        share(crew, blocks, w)
+        total = np.int64(0)
+        for code in range(256):
+            total += w.hist[0, code]
+        sums[0, G] = rules[UNIT_G] * np.float64(total >> 32)
+        sums[0, H] = rules[UNIT_H] * np.float64(total & LOW)
+        choose_columns(w.mask, ZERO, ZERO, w.active, w.keys, rules)
+        order_child(crew, ZERO, ZERO, nodes, ZERO, ZERO, ONE)
+        share(crew, blocks, w)
+        if best_block(w.scratch, ZERO, sums[0, BEST:]):
+            size = push(nodes, sums, by_level, size, ZERO)
+    while size > 0 and n_leaves < most:
+        node = pop(nodes, sums, by_level, size)
+        size -= 1
+        if nodes[node, HIST] < 0:  # given up for lack of room
+            order_child(crew, ZERO, node, nodes, kept, BY_ROWS, ZERO)
+            order_child(crew, ONE, node, nodes, kept, ZERO, ZERO)
+            share(crew, blocks, w)
+            nodes[node, HIST] = kept
+        slot = nodes[node, HIST]
+        middle = divide(crew, w, node)
+        fewest = min(middle - nodes[node, START], nodes[node, END] - middle)
+        if fewest < rules[LEAST_ROWS] and not crew[LIMITS + EXACT_H]:
+            again = recount(w, node)
+            if slot == kept:
+                nodes[node, HIST] = -1
+            if again:
+                size = push(nodes, sums, by_level, size, node)
+            elif slot < kept:
+                nodes[free, FREE] = slot
+                free += 1
+            continue
+        branch(nodes, sums, w.columns, w.mask, w.active, rules, node, middle, count)
+        column = w.columns[nodes[node, SPLIT_ON]]
+        if column[CATEGORICAL]:
+            if column[HAS_MISSING]:
+                nodes[node, MISSING] = w.tables[0, 0]
+            for code in range(256):
+                w.tables[n_tables, code] = w.tables[0, code]
+            w.tables[n_tables, 0] = nodes[node, MISSING]
+            nodes[node, TABLE] = n_tables - 1
+            n_tables += 1
+        small, large = count, count + 1
+        if sums[small, ROWS] > sums[large, ROWS]:
+            small, large = large, small
+        count += 2
+        n_leaves += 1
+        deep = crew[LIMITS + MAX_DEPTH] > 0 and nodes[small, DEPTH] >= crew[LIMITS + MAX_DEPTH]
+        if deep or n_leaves >= most or sums[large, ROWS] < 2 * rules[LEAST_ROWS]:
+            if slot < kept:
+                nodes[free, FREE] = slot
+                free += 1
+            continue
+        other = kept + 1
+        if free > 0:
+            free -= 1
+            other = nodes[free, FREE]
+        scan = np.int64(sums[small, ROWS] >= 2 * rules[LEAST_ROWS])
+        choose_columns(w.mask, ZERO, small, w.active, w.keys, rules)
+        choose_columns(w.mask, ONE, large, w.active, w.keys, rules)
+        order_child(crew, ZERO, small, nodes, other, BY_ROWS, scan)
+        order_child(crew, ONE, large, nodes, slot, BY_SUBTRACTION, ONE)
+        share(crew, blocks, w)
+        for child in range(2):
+            leaf, hist = (large, slot) if child else (small, other)
+            if (child or scan) and best_block(w.scratch, child, sums[leaf, BEST:]):
+                size = push(nodes, sums, by_level, size, leaf)
+                nodes[leaf, HIST] = hist if hist < kept else -1
+            elif hist < kept:
+                nodes[free, FREE] = hist
+                free += 1
+    leaves = ZERO
+    for node in range(count):
+        if nodes[node, SPLIT_ON] < 0:
+            nodes[leaves, HEAP] = node
+            leaves += 1
+    crew[JOB] = LEAVES
+    share(crew, leaves, w)
+    return count, n_tables - 1
