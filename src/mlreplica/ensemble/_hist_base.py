@@ -159,6 +159,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
                 y=y,
             )
         self.n_iter_ = len(self._predictors)
+        self._assembled()
         self.train_score_ = np.asarray(self.train_score_)
         self.validation_score_ = np.asarray(self.validation_score_)
         if self.verbose:
@@ -343,15 +344,19 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def _assembled(self):
+        """All trees as prediction takes them; made again only if some were added."""
+        count, forest = self._forest_of
+        if count != len(self._predictors):
+            forest = forest_of([tree for trees in self._predictors for tree in trees])
+            self._forest_of = len(self._predictors), forest
+        return forest
+
     def _raw(self, X):
         """Scores (n, K) of rows that are contiguous and of float64."""
         out = np.repeat(self._baseline_prediction, len(X), axis=0)
         if self._predictors:
-            count, forest = self._forest_of
-            if count != len(self._predictors):
-                forest = forest_of([tree for trees in self._predictors for tree in trees])
-                self._forest_of = len(self._predictors), forest
-            add_trees(X, *forest, out)
+            add_trees(X, *self._assembled(), out)
         return out
 
     def _checked(self, X):

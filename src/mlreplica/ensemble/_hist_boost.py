@@ -159,6 +159,7 @@ class Booster:
         N, size = 2 * self.leaves - 1, 1024 * int(blocks[:, 1].sum())
         slots = int(max(2, min(self.leaves, ROOM // size)))
         categories, groups = int(problem.columns[:, 2].any()), options.groups
+        least = options.min_samples_leaf if options.min_samples_leaf > 1 else 0.5  # not empty
         self.limits = [
             self.leaves, options.max_depth or 0, options.growth == "depth", self.constant, slots,
             self.f.shape[1], 0, problem.loss.differentiable,
@@ -181,7 +182,7 @@ class Booster:
             keys=np.zeros((0, p)),
             notes=np.zeros((N, p, 256) if options.notes else (0, 0, 0)),
             rules=np.array(
-                [options.l2_regularization, options.min_samples_leaf, LEAST_H,
+                [options.l2_regularization, least, LEAST_H,
                  2.0 * options.min_split_gain, 1.0, 1.0, options.learning_rate,
                  options.max_features],
             ),

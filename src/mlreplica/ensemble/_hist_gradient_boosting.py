@@ -1,8 +1,8 @@
 r"""Histogram gradient boosting: the two estimators
 
 Rows are binned once (`_binning.py`), then rounds of second-order boosting (`_hist_boost.py`) add
-trees (`_hist_grow.py`, `_histogram.py`) until there are enough or a score on validation rows stops rising
-(`_hist_base.py`).
+trees (`_hist_grow.py`, `_histogram.py`) until there are enough or a score on validation rows stops
+rising (`_hist_base.py`).
 """
 
 from numbers import Real

@@ -129,8 +129,8 @@ def candidates(sums, end, g0, h0, c0, node, rules, monotone, gains):
     node: G, H, rows, value, lower and upper bound of the node.
     """
     G, H, n, v, lower, upper = node[0], node[1], node[2], node[3], node[4], node[5]
-    # rows estimated by H are not quite whole numbers
-    penalty, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_ROWS] - 1e-6
+    # rows that are estimated by H are rounded
+    penalty, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_ROWS] - 0.5
     least_H, least_gain = rules[LEAST_H], rules[LEAST_GAIN]
     GL, HL, CL = sums[0], sums[1], sums[2]
     worth = G * v

@@ -1,0 +1,243 @@
+"""Histogram gradient boosting: fits of all sizes and targets, gaps and categories, and prediction
+
+All contestants grow 100 trees (20 rounds for ten classes) of at most 31 leaves with learning rate
+0.1, at least 20 rows a leaf and 255 bins. Quality is the loss on rows that nobody has seen: the
+log-loss, or half the mean squared error. CatBoost grows symmetric trees of depth 5 (32 leaves),
+snapml trees of depth 5: their own kind of the same size.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from benchmarks.race import Race, threads
+
+TEST = 20_000
+
+
+def make(n, p, target, gaps=0.0, categories=0):
+    """Columns of which a fifth matter, alone and in pairs; `target`: "number", 2 or 10 classes."""
+
+    def data():
+        rng = np.random.default_rng(0)
+        m = n + min(n, TEST)
+        X = rng.normal(size=(m, p))
+        for j in range(categories):
+            X[:, p - 1 - j] = rng.integers(0, 40, size=m)
+        effect = rng.normal(size=(categories, 40))
+        k = 1 if target in ("number", 2) else target
+        F = np.zeros((m, k))
+        for c in range(k):
+            for a, b in rng.integers(0, max(4, p // 5), size=(6, 2)):
+                F[:, c] += rng.normal() * np.sin(2 * X[:, a]) * X[:, b] + rng.normal() * X[:, a]
+        for j in range(categories):
+            F[:, 0] += effect[j, X[:, p - 1 - j].astype(int)]
+        if target == "number":
+            y = F[:, 0] + rng.normal(size=m)
+        elif target == 2:
+            y = (F[:, 0] + rng.logistic(size=m) > 0).astype(int)
+        else:
+            y = (F + rng.gumbel(size=F.shape)).argmax(axis=1)
+        if gaps:
+            X[:, : p - categories][rng.random((m, p - categories)) < gaps] = np.nan
+        given = {"target": target, "categories": list(range(p - categories, p))}
+        return X[:n], y[:n], X[n:], y[n:], given
+
+    return data
+
+
+def rounds(given):
+    return 20 if given["target"] == 10 else 100
+
+
+def ours(data, module="mlreplica.ensemble"):
+    from importlib import import_module
+
+    X, y, _, _, given = data
+    kind = "Regressor" if given["target"] == "number" else "Classifier"
+    Model = getattr(import_module(module), f"HistGradientBoosting{kind}")
+    return lambda: Model(
+        max_iter=rounds(given),
+        early_stopping=False,
+        categorical_features=given["categories"] or None,
+        random_state=0,
+    ).fit(X, y)
+
+
+def lightgbm(data, quantised=False):
+    import lightgbm
+
+    X, y, _, _, given = data
+    Model = lightgbm.LGBMRegressor if given["target"] == "number" else lightgbm.LGBMClassifier
+    options = {
+        "n_estimators": rounds(given),
+        "num_leaves": 31,
+        "min_child_samples": 20,
+        "max_bin": 255,
+        "n_jobs": threads(),
+        "use_quantized_grad": quantised,
+        "verbose": -1,
+    }
+    fit = {"categorical_feature": given["categories"]} if given["categories"] else {}
+    return lambda: Model(**options).fit(X, y, **fit)
+
+
+def xgboost(data):
+    import xgboost
+
+    X, y, _, _, given = data
+    Model = xgboost.XGBRegressor if given["target"] == "number" else xgboost.XGBClassifier
+    options = {
+        "n_estimators": rounds(given),
+        "tree_method": "hist",
+        "grow_policy": "lossguide",
+        "max_leaves": 31,
+        "max_depth": 0,
+        "learning_rate": 0.1,
+        "min_child_weight": 1e-3 if given["target"] != "number" else 20,
+        "reg_lambda": 0.0,
+        "max_bin": 255,
+        "n_jobs": threads(),
+    }
+    if given["categories"]:
+        options["feature_types"] = [
+            "c" if j in given["categories"] else "q" for j in range(X.shape[1])
+        ]
+        options["enable_categorical"] = True
+    return lambda: Model(**options).fit(X, y)
+
+
+def catboost(data):
+    import catboost
+
+    X, y, _, _, given = data
+    Model = catboost.CatBoostClassifier
+    if given["target"] == "number":
+        Model = catboost.CatBoostRegressor
+    options = {
+        "iterations": rounds(given),
+        "depth": 5,
+        "learning_rate": 0.1,
+        "thread_count": threads(),
+        "boosting_type": "Plain",
+        "bootstrap_type": "No",
+        "border_count": 254,
+        "verbose": False,
+        "allow_writing_files": False,
+    }
+    return lambda: Model(**options).fit(X, y)
+
+
+def snapml(data):
+    import snapml
+
+    X, y, _, _, given = data
+    Model = snapml.BoostingMachineClassifier
+    if given["target"] == "number":
+        Model = snapml.BoostingMachineRegressor
+    options = {
+        "num_round": rounds(given),
+        "learning_rate": 0.1,
+        "min_max_depth": 5,
+        "max_max_depth": 5,
+        "hist_nbins": 255,
+        "n_jobs": threads(),
+    }
+    X, y = X.astype(np.float32), y.astype(np.float32)
+    return lambda: Model(**options).fit(X, y)
+
+
+def probabilities(model, X):
+    """Of each class; LightGBM warns of arrays without names."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.predict_proba(X)
+
+
+def test_loss(data, model):
+    """Half the mean squared error, or the log-loss."""
+    *_, X, y, given = data
+    if type(model).__module__.startswith("snapml"):
+        X = X.astype(np.float32)
+    if given["target"] == "number":
+        return 0.5 * float(np.mean((y - np.ravel(model.predict(X))) ** 2))
+    p = probabilities(model, X)
+    return -float(np.log(np.maximum(p[np.arange(len(y)), y], 1e-15)).mean())
+
+
+PEERS = {
+    "mlreplica": ours,
+    "lightgbm": lightgbm,
+    "lightgbm, quantised": partial(lightgbm, quantised=True),
+    "xgboost": xgboost,
+    "scikit-learn": partial(ours, module="sklearn.ensemble"),
+    "catboost": catboost,
+    "snapml": snapml,
+}
+
+
+def race(name, what, data, without=(), **options):
+    """Fit: whose loss is worse by more than 1.5 % is no peer."""
+    return Race(
+        name=f"hist-boosting-{name}",
+        what=f"histogram gradient boosting, {what}",
+        make_data=data,
+        contestants={peer: fit for peer, fit in PEERS.items() if peer not in without},
+        quality=test_loss,
+        quality_name="loss on new rows",
+        rtol=0.015,
+        **options,
+    )
+
+
+def predicts(peer):
+    """A contestant: a fitted model, asked for 200,000 rows."""
+
+    def prepare(data):
+        X, y, X_new, y_new, given = data
+        model = PEERS[peer]((X[:50_000], y[:50_000], X_new, y_new, given))()
+        rows = X[:200_000].astype(np.float32) if peer == "snapml" else X[:200_000]
+        return lambda: (model, probabilities(model, rows))
+
+    return prepare
+
+
+NO_CATEGORIES = ("catboost", "snapml")
+
+RACES = [
+    race("1m", "1,000,000 × 28, two classes", make(1_000_000, 28, 2), readme=True, start=False),
+    race(
+        "100k", "100,000 × 100, regression", make(100_000, 100, "number"), start=False, readme=True
+    ),
+    race("20k", "20,000 × 20, two classes", make(20_000, 20, 2), readme=True),
+    race("classes", "20,000 × 20, ten classes", make(20_000, 20, 10), start=False, readme=True),
+    race(
+        "missing",
+        "100,000 × 28, two classes, 10 % missing",
+        make(100_000, 28, 2, gaps=0.1),
+        start=False,
+        readme=True,
+    ),
+    race(
+        "categories",
+        "100,000 × 28, 5 of them categorical, two classes",
+        make(100_000, 28, 2, categories=5),
+        without=NO_CATEGORIES,
+        start=False,
+        readme=True,
+    ),
+    race("small", "150 × 4, two classes", make(150, 4, 2), without=NO_CATEGORIES, start=False),
+    Race(
+        name="hist-boosting-predict",
+        what="histogram gradient boosting, prediction of 200,000 × 28 by 100 trees",
+        make_data=make(200_000, 28, 2),
+        contestants={peer: predicts(peer) for peer in PEERS},
+        quality=lambda data, found: test_loss(data, found[0]),
+        quality_name="loss on new rows",
+        rtol=0.015,
+        start=False,
+        readme=True,
+    ),
+]
