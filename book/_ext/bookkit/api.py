@@ -15,6 +15,7 @@ FIELD = re.compile(r"\s*[\w*][\w*, ]* : ")  # the name in `name : type`
 MODULES = [
     "linear_model",
     "svm",
+    "tree",
     "kernel_ridge",
     "decomposition",
     "kernel_approximation",

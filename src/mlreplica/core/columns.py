@@ -121,11 +121,12 @@ def sort_columns(X: Any, keys: Any, levels: Any) -> Any:
     p, n = X.shape
     a, b = np.empty(n, np.int64), np.empty(n, np.int64)
     count = np.empty((3, 1 << DIGIT), np.int64)
-    done = np.ones(p, np.bool_)
+    done = np.empty(p, np.bool_)
     mask = (1 << DIGIT) - 1
     for f in range(p):
         x = X[f]
-        count[:] = 0
+        for k in range(count.shape[1]):
+            count[0, k] = count[1, k] = count[2, k] = 0
         for i in range(n):
             v = bits(x[i] + 0.0)  # −0 is 0
             high = ((v ^ ((v >> 63) & LARGEST)) >> 33) + (1 << 30)
@@ -158,8 +159,8 @@ def sort_columns(X: Any, keys: Any, levels: Any) -> Any:
                 a[j + 1] = a[j]
                 j, moves = j - 1, moves - 1
             a[j + 1] = key
+        done[f] = moves > 0
         if moves == 0:
-            done[f] = False
             continue
         rank, row = 0, a[0] & ROW
         keys[f, 0] = row

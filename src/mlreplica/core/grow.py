@@ -27,6 +27,7 @@ import numpy as np
 
 from .columns import Columns
 from .jit import kernel
+from .medians import grow_by_medians
 from .nodes import (
     FEATURE,
     HI,
@@ -41,10 +42,9 @@ from .nodes import (
     SORTING,
     THRESHOLD,
     WEIGHT,
-    Limits,
     grow_nodes,
 )
-from .splits import ENTROPY, GINI, POISSON, SQUARED
+from .splits import ABSOLUTE, ENTROPY, GINI, POISSON, SQUARED
 from .tree import Tree
 
 __all__ = ["CRITERIA", "Columns", "Tree", "grow"]
@@ -56,9 +56,11 @@ CRITERIA = {
     "squared_error": SQUARED,
     "friedman_mse": SQUARED,
     "poisson": POISSON,
+    "absolute_error": ABSOLUTE,
 }
 NOTHING = np.empty(0)
 UNLIMITED = 1 << 40
+WORDS = ("max_depth", "min_split", "min_leaf", "min_weight", "max_leaves", "min_gain")
 
 
 def grow(
@@ -90,7 +92,7 @@ def grow(
     weight : ndarray (n,), optional
         Not negative; 0 leaves a row out.
     criterion : str
-        "gini", "entropy" ("log_loss"), "squared_error" or "poisson".
+        "gini", "entropy" ("log_loss"), "squared_error", "poisson" or "absolute_error".
     n_classes : int or list of int, optional
         Of every output; what makes it a classification tree.
     monotonic_cst : ndarray (p,) of int8, optional
@@ -111,7 +113,7 @@ def grow(
     if splitter == "best":
         few = 6 * max_features < p or columns.n * p > 1 << 26  # columns drawn, or bytes to spare
         mode = SORTING if few else PRESORTED
-    limits = Limits(
+    limits = (
         mode,
         CRITERIA[criterion],
         outputs,
@@ -124,34 +126,23 @@ def grow(
         float(min_impurity_decrease),
         total,
     )
-    fewer = len(rows) < columns.n  # then the keys of the root are parted too
-    buffers = columns.buffers(mode == PRESORTED and (limits.max_depth > 1 or fewer))
-    grown = grow_nodes(
-        columns.X,
-        columns.keys if mode == PRESORTED else np.empty((0, 0), np.int64),
-        columns.ranks if mode == SORTING else np.empty((0, 0), np.int32),
-        columns.levels,
-        columns.missing if mode != RANDOM else np.empty(0, np.uint8),
-        buffers,
-        rows,
-        targets,
-        codes,
-        w,
-        table,
-        limits,
-        K,
-        np.empty(0, np.int8) if monotonic_cst is None else monotonic_cst,
-        np.array([seed], np.int64),
-    )
-    columns.give_back(buffers)
+    if criterion == "absolute_error":
+        options = dict(zip(WORDS, limits[4:10], strict=True))
+        options |= {"max_features": max_features, "random": mode == RANDOM, "seed": seed}
+        grown = grow_by_medians(columns, targets, w, rows, monotonic_cst, options)
+    else:
+        signs = np.empty(0, np.int8) if monotonic_cst is None else monotonic_cst
+        grown = grow_by_sums(columns, (targets, codes, w), rows, limits, signs, table, K, seed)
     node_i, node_f, node_v, count = grown
     node_i, node_f, node_v = node_i[:count], node_f[:count], node_v[:count]
     leaf = np.full(columns.n, -1, np.int64)
     left, right = np.empty(count, np.int64), np.empty(count, np.int64)
-    order = np.empty(count, np.int64)
-    number(node_i, rows, max_leaf_nodes is None, order, left, right, leaf)
-    node_i, node_f = node_i[order], node_f[order]
-    value = node_v[order] / node_f[:, WEIGHT, None]
+    birth = np.empty(count, np.int64)
+    number(node_i, rows, max_leaf_nodes is None, birth, left, right, leaf)
+    node_i, node_f = node_i[birth], node_f[birth]
+    value = node_v[birth]
+    if criterion != "absolute_error":
+        value /= node_f[:, WEIGHT, None]
     if monotonic_cst is not None:
         value[:, 0] = np.clip(value[:, 0], node_f[:, LOW], node_f[:, HIGH])
         if K == 2:
@@ -172,6 +163,41 @@ def grow(
     return tree, leaf
 
 
+def grow_by_sums(
+    columns: Columns, given: Any, rows: Any, limits: Any, signs: Any, table: Any, K: int, seed: int
+) -> Any:
+    """All criteria whose statistics are sums over rows: the tables of `core/nodes.py`."""
+    mode, _, outputs, _, max_depth, *_ = limits
+    fewer = len(rows) < columns.n  # then the keys of the root are parted too
+    buffers = columns.buffers(mode == PRESORTED and (max_depth > 1 or fewer))
+    order = (
+        columns.X,
+        columns.keys if mode == PRESORTED else np.empty((0, 0), np.int64),
+        columns.ranks if mode == SORTING else np.empty((0, 0), np.int32),
+        columns.levels,
+        columns.missing if mode != RANDOM else np.empty(0, np.uint8),
+        buffers,
+        signs,
+        table,
+    )
+    own = len(rows) if mode == SORTING else 0
+    work = (
+        np.arange(columns.p),
+        np.zeros(columns.p, np.int64),
+        np.array([seed], np.int64),
+        np.zeros(2),
+        np.empty(outputs * K),
+        np.empty(outputs * K),
+        np.empty(own, np.int64),
+        np.empty(own, np.int64),
+        np.empty(512, np.int64),
+        tuple(np.empty(own * outputs if len(t) else 0, t.dtype) for t in given),
+    )
+    grown = grow_nodes(order, rows, given, limits, K, work)
+    columns.give_back(buffers)
+    return grown
+
+
 def weights(weight: Any, n: int, criterion: int) -> tuple[Any, Any, float, Any]:
     """Rows that count, weights (empty: all 1), their sum, x·log(x) of whole numbers if they are."""
     rows, w, total, whole = np.arange(n, dtype=np.int32), NOTHING, float(n), True
@@ -189,7 +215,7 @@ def weights(weight: Any, n: int, criterion: int) -> tuple[Any, Any, float, Any]:
 
 @kernel
 def number(
-    node_i: Any, rows: Any, depth_first: bool, order: Any, left: Any, right: Any, leaf: Any
+    node_i: Any, rows: Any, depth_first: bool, birth: Any, left: Any, right: Any, leaf: Any
 ) -> None:
     """Number the nodes, depth first or in order of birth; and tell every row its leaf."""
     count = len(node_i)
@@ -205,7 +231,7 @@ def number(
             height += 2
     for node in range(count):
         k, child = place[node], node_i[node, LEFT]
-        order[k] = node
+        birth[k] = node
         left[k] = right[k] = -1
         if child >= 0:
             left[k], right[k] = place[child], place[child + 1]

@@ -34,6 +34,15 @@ CLOSE = 1e-11  # candidates this close to the best are weighed exactly
 LN2 = np.log(2.0)
 EPSILON = np.finfo(np.float64).eps
 
+
+# What the kernels pass on is packed in plain tuples:
+# given  = (y, codes, w): float64 numbers (or 0 and 1 for two classes), int32 classes, weights by
+#          row, outputs side by side; an empty array where there is none
+# bounds = (sign, low, high): what a monotonic constraint asks of the children's values
+# limits = how to search, and when to stop: its fields are
+MODE, CRITERION, OUTPUTS, MAX_FEATURES, MAX_DEPTH, MIN_SPLIT, MIN_LEAF = range(7)
+MIN_WEIGHT, MAX_LEAVES, MIN_GAIN, TOTAL = range(7, 11)  # leaves −1: depth first; weight of all rows
+
 strict = kernel(fastmath=frozenset())  # sums in the order written: the same tree on every machine
 
 
@@ -99,41 +108,27 @@ def gained(criterion: int, best: float, S: Any, W: float, before: float, outputs
 
 
 @strict
-def allowed(sign: int, low: float, high: float, left: float, right: float) -> bool:
+def allowed(bounds: Any, left: Any, right: Any) -> Any:
     """Whether the children's values keep the bounds of their ancestors and the order asked for."""
+    sign, low, high = bounds
     inside = left >= low and right >= low and left <= high and right <= high
     return inside and (left - right) * sign <= 0.0
 
 
 @strict
 def scan_sums(
-    seg: Any,
-    m: Any,
-    missing: Any,
-    y: Any,
-    w: Any,
-    S: Any,
-    T: Any,
-    n_left: Any,
-    s: Any,
-    t: Any,
-    least: Any,
-    weight: Any,
-    sign: Any,
-    low: Any,
-    high: Any,
-    criterion: Any,
-    L: Any,
-    R: Any,
-    best: Any,
-) -> Any:
+    seg: Any, m: Any, missing: Any, given: Any, S: Any, T: Any, n_left: Any, t: Any,
+    limits: Any, bounds: Any, L: Any, R: Any, best: Any,
+) -> Any:  # fmt: skip
     """The best split of m sorted rows by (6): squares of one output, or Gini of two classes.
 
-    seg: rank << 32 | row, then `missing` rows without a value. n_left rows with sums s of w·y and t
-    of w are left from the start: none, or those missing. best = [worth, gain] is to beat, and
-    changes in place. Returns how many of the m rows go left, or 0 if no split beats it.
+    seg: rank << 32 | row, then `missing` rows without a value. n_left rows of weight t and
+    statistics L are left from the start: none, or those missing. best = [worth, gain] is to beat,
+    and changes in place. Returns how many of the m rows go left, or 0 if no split beats it.
     """
-    found, unit, total = 0, len(w) == 0, m + missing
+    y, _, w = given
+    criterion, least = limits[CRITERION], limits[MIN_LEAF]
+    found, unit, total, s = 0, len(w) == 0, m + missing, L[len(L) - 1]
     bound = best[1] * T - CLOSE * T * abs(best[0])
     for i in range(m if missing and n_left == 0 else m - 1):  # m: only those missing are right
         key = seg[i]
@@ -149,14 +144,14 @@ def scan_sums(
             k = n_left + i + 1
             if (i + 1 < m and seg[i + 1] >> RANK == key >> RANK) or k < least or total - k < least:
                 continue
-            if t < weight or T - t < weight:
+            if t < limits[MIN_WEIGHT] or T - t < limits[MIN_WEIGHT]:
                 continue
             if criterion == SQUARED:
                 L[0], R[0] = s, S - s
             else:
                 L[0], L[1] = t - s, s
                 R[0], R[1] = T - t - (S - s), S - s
-            if sign != 0 and not allowed(sign, low, high, L[0] / t, R[0] / (T - t)):
+            if bounds[0] != 0 and not allowed(bounds, L[0] / t, R[0] / (T - t)):
                 continue
             value = worth(criterion, L, R, t, T - t, 1)
             if value > best[0]:
@@ -166,7 +161,7 @@ def scan_sums(
 
 
 @strict
-def x_log_x(x: float, table: Any) -> Any:
+def x_log_x(x: Any, table: Any) -> Any:
     """x·log(x), from the table where there is one: whole numbers only."""
     if len(table) > 0:
         return table[np.int64(x)]
@@ -175,29 +170,18 @@ def x_log_x(x: float, table: Any) -> Any:
 
 @strict
 def scan_classes(
-    seg: Any,
-    m: Any,
-    missing: Any,
-    codes: Any,
-    w: Any,
-    T: Any,
-    n_left: Any,
-    t: Any,
-    least: Any,
-    weight: Any,
-    criterion: Any,
-    L: Any,
-    R: Any,
-    table: Any,
-    best: Any,
-) -> Any:
-    """The best split of m sorted rows by Gini or entropy, O(1) a row for any number of classes.
+    seg: Any, m: Any, missing: Any, given: Any, T: Any, n_left: Any, t: Any,
+    limits: Any, L: Any, R: Any, table: Any, best: Any,
+) -> Any:  # fmt: skip
+    """The best split of m sorted rows by Gini or entropy: O(1) a row for any number of classes.
 
     L, R: weights of the classes left and right at the start. Otherwise as `scan_sums`.
     """
+    _, codes, w = given
+    least = limits[MIN_LEAF]
     found, unit, total, w_row = 0, len(w) == 0, m + missing, 1.0
     left, right = 0.0, 0.0  # Σ L², Σ R², or Σ L log L, Σ R log R
-    gini = criterion == GINI
+    gini = limits[CRITERION] == GINI
     for k in range(len(L)):
         left += L[k] * L[k] if gini else x_log_x(L[k], table)
         right += R[k] * R[k] if gini else x_log_x(R[k], table)
@@ -225,9 +209,9 @@ def scan_classes(
         k = n_left + i + 1
         if (i + 1 < m and seg[i + 1] >> RANK == key >> RANK) or k < least or total - k < least:
             continue
-        if t < weight or T - t < weight:
+        if t < limits[MIN_WEIGHT] or T - t < limits[MIN_WEIGHT]:
             continue
-        value = worth(criterion, L, R, t, T - t, 1)
+        value = worth(limits[CRITERION], L, R, t, T - t, 1)
         if value > best[0]:
             best[0], found = value, i + 1
             bound = value + T - slack if gini else value * LN2 - slack
@@ -235,51 +219,74 @@ def scan_classes(
 
 
 @strict
+def move(V: Any, row: Any, given: Any, w_row: Any, limits: Any) -> None:
+    """Add a row of this weight (negative: take one away) to the statistics V."""
+    outputs = limits[OUTPUTS]
+    K = len(V) // outputs
+    for o in range(outputs):
+        if limits[CRITERION] <= ENTROPY:
+            V[o * K + given[1][row * outputs + o]] += w_row
+        else:
+            V[o] += w_row * given[0][row * outputs + o]
+
+
+@strict
 def scan_any(
-    seg: Any,
-    m: Any,
-    missing: Any,
-    codes: Any,
-    y: Any,
-    w: Any,
-    T: Any,
-    n_left: Any,
-    t: Any,
-    least: Any,
-    weight: Any,
-    sign: Any,
-    low: Any,
-    high: Any,
-    criterion: Any,
-    outputs: Any,
-    L: Any,
-    R: Any,
-    best: Any,
-) -> Any:
+    seg: Any, m: Any, missing: Any, given: Any, T: Any, n_left: Any, t: Any,
+    limits: Any, bounds: Any, L: Any, R: Any, best: Any,
+) -> Any:  # fmt: skip
     """The best split of m sorted rows, several outputs or (4): weighs every candidate exactly."""
+    w, least = given[2], limits[MIN_LEAF]
     found, unit, total, w_row = 0, len(w) == 0, m + missing, 1.0
-    K = len(L) // outputs
     for i in range(m if missing and n_left == 0 else m - 1):
         key = seg[i]
         row = key & ROW
         if not unit:
             w_row = w[row]
         t += w_row
-        for o in range(outputs):
-            if criterion <= ENTROPY:
-                c, v = o * K + codes[row * outputs + o], w_row
-            else:
-                c, v = o, w_row * y[row * outputs + o]
-            L[c] += v
-            R[c] -= v
+        move(L, row, given, w_row, limits)
+        move(R, row, given, -w_row, limits)
         k = n_left + i + 1
         if (i + 1 < m and seg[i + 1] >> RANK == key >> RANK) or k < least or total - k < least:
             continue
-        if t < weight or T - t < weight:
+        if t < limits[MIN_WEIGHT] or T - t < limits[MIN_WEIGHT]:
             continue
-        if sign != 0 and not allowed(sign, low, high, L[0] / t, R[0] / (T - t)):
+        if bounds[0] != 0 and not allowed(bounds, L[0] / t, R[0] / (T - t)):
             continue
-        value = worth(criterion, L, R, t, T - t, outputs)
+        value = worth(limits[CRITERION], L, R, t, T - t, limits[OUTPUTS])
         if value > best[0]:
             best[0], found = value, i + 1
     return found
+
+
+@strict
+def weigh(
+    seg: Any, m: Any, missing: Any, given: Any, S: Any, T: Any,
+    limits: Any, bounds: Any, L: Any, R: Any, table: Any, best: Any,
+) -> Any:  # fmt: skip
+    """The best split along one sorted column, the missing right, then left: (rows left, side)."""
+    found, missing_left = 0, 0
+    criterion, outputs = limits[CRITERION], limits[OUTPUTS]
+    sums = outputs == 1 and (criterion == SQUARED or (criterion == GINI and len(S) == 2))
+    for side in range(2 if missing else 1):
+        t, n_left = 0.0, 0
+        for k in range(len(S)):
+            L[k], R[k] = 0.0, S[k]
+        if side == 1:
+            n_left = missing
+            for i in range(m, m + missing):
+                row = seg[i] & ROW
+                w_row = 1.0 if len(given[2]) == 0 else given[2][row]
+                t += w_row
+                move(L, row, given, w_row, limits)
+                move(R, row, given, -w_row, limits)
+        if sums:
+            last = S[len(S) - 1]
+            got = scan_sums(seg, m, missing, given, last, T, n_left, t, limits, bounds, L, R, best)
+        elif criterion <= ENTROPY and outputs == 1 and bounds[0] == 0:
+            got = scan_classes(seg, m, missing, given, T, n_left, t, limits, L, R, table, best)
+        else:
+            got = scan_any(seg, m, missing, given, T, n_left, t, limits, bounds, L, R, best)
+        if got > 0:
+            found, missing_left = got, side
+    return found, missing_left

@@ -1,0 +1,260 @@
+"""What the four trees share: parameters, validation, growth and the walk of new rows"""
+
+from math import ceil
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, MultiOutputMixin, clone
+from sklearn.utils import Bunch, check_random_state, metadata_routing
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    assert_all_finite,
+    check_is_fitted,
+    validate_data,
+)
+
+from mlreplica.core.grow import Columns, grow
+from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.validation import FLOATS
+
+from ._pruning import prune, pruning_path
+
+SEEDS = 2**31 - 1
+
+
+class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
+    """A tree in the making; see the four classes."""
+
+    __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
+
+    _parameter_constraints: dict = {
+        "splitter": [StrOptions({"best", "random"})],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+        ],
+        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "random_state": ["random_state"],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+        "monotonic_cst": ["array-like", None],
+    }
+
+    def _read(self, X, y):
+        """X dense and finite or missing, y as given."""
+        X_options = {"dtype": FLOATS, "accept_sparse": "csc", "ensure_all_finite": False}
+        y_options = {"ensure_2d": False, "dtype": None}
+        X, y = validate_data(self, X, y, validate_separately=(X_options, y_options))
+        if issparse(X):
+            assert_all_finite(X.data, estimator_name=type(self).__name__, input_name="X")
+            return X.toarray(), y
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = X.sum()
+        if not np.isfinite(total):
+            name = type(self).__name__
+            assert_all_finite(X, allow_nan=True, estimator_name=name, input_name="X")
+        return X, y
+
+    def _grow(self, X, y, weight, n_classes=None):
+        """Grow and prune; y is (n, outputs)."""
+        n, p = X.shape
+        if len(y) != n:
+            raise ValueError(f"Number of labels={len(y)} does not match number of samples={n}")
+        leaf, split = self.min_samples_leaf, self.min_samples_split
+        leaf = leaf if isinstance(leaf, Integral) else ceil(leaf * n)
+        split = split if isinstance(split, Integral) else max(2, ceil(split * n))
+        self.max_features_ = self._columns_drawn(p)
+        total = n if weight is None else weight.sum()
+        self.tree_, _ = grow(
+            Columns(X),
+            y[:, 0] if y.shape[1] == 1 else y,
+            weight,
+            criterion=self.criterion,
+            n_classes=n_classes,
+            splitter=self.splitter,
+            max_depth=self.max_depth,
+            min_samples_split=max(split, 2 * leaf),
+            min_samples_leaf=leaf,
+            min_weight_leaf=self.min_weight_fraction_leaf * total,
+            max_features=self.max_features_,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_impurity_decrease=self.min_impurity_decrease,
+            monotonic_cst=self._signs(p, n_classes),
+            seed=check_random_state(self.random_state).randint(0, SEEDS),
+        )
+        if self.ccp_alpha > 0.0:
+            self.tree_ = prune(self.tree_, self.ccp_alpha)
+        if getattr(self, "_skl_callbacks", None):
+            from ._watch import watch
+
+            nodes = watch(self.tree_, X, y, weight, self.criterion)
+            iterate(self, nodes, max_iter=self.tree_.node_count, unit="nodes", advice=None)
+        return self
+
+    def _weights(self, sample_weight, X):
+        """Weights as float64, none of them negative, or None."""
+        if sample_weight is None:
+            return None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("sample_weight must have a positive entry; all are zero.")
+        return weight
+
+    def _columns_drawn(self, p):
+        """How many columns a node looks at."""
+        m = self.max_features
+        if m is None:
+            return p
+        if isinstance(m, str):
+            return max(1, int(np.sqrt(p) if m == "sqrt" else np.log2(p)))
+        return m if isinstance(m, Integral) else max(1, int(m * p))
+
+    def _signs(self, p, n_classes):
+        """Monotonic constraints as the grower wants them: on the mean, or on class 0's share."""
+        if self.monotonic_cst is None:
+            return None
+        if self.n_outputs_ > 1:
+            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
+        signs = np.asarray(self.monotonic_cst)
+        if signs.shape[0] != p:
+            raise ValueError(
+                f"monotonic_cst has shape {signs.shape[0]} but the input data X has {p} features."
+            )
+        if not np.isin(signs, (-1, 0, 1)).all():
+            raise ValueError(
+                "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
+                f"{np.unique(signs)}"
+            )
+        if n_classes is None:
+            return signs.astype(np.int8)
+        if n_classes[0] > 2:
+            raise ValueError(
+                "Monotonicity constraints are not supported with multiclass classification"
+            )
+        return -signs.astype(np.int8)
+
+    def _rows(self, X, check_input):
+        """New rows: dense, with the columns seen in fit."""
+        check_is_fitted(self)
+        if not check_input:
+            _check_n_features(self, X, reset=False)
+        elif not (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in FLOATS
+            and X.shape[1] == self.n_features_in_
+            and len(X)
+            and not hasattr(self, "feature_names_in_")
+            and np.isfinite(X.sum())
+        ):
+            finite = True if issparse(X) else "allow-nan"
+            X = validate_data(
+                self, X, dtype=FLOATS, accept_sparse="csr", reset=False, ensure_all_finite=finite
+            )
+        return X
+
+    def apply(self, X, check_input=True):
+        """The leaf that each row ends in.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        check_input : bool, default=True
+            False skips the validation of X.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples,)
+            Numbers of nodes of `tree_`.
+        """
+        return self.tree_.apply(self._rows(X, check_input))
+
+    def decision_path(self, X, check_input=True):
+        """The nodes that each row comes by.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        check_input : bool, default=True
+            False skips the validation of X.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_samples, n_nodes)
+            1 where a row comes by.
+        """
+        return self.tree_.decision_path(self._rows(X, check_input))
+
+    def get_depth(self):
+        """The depth of the tree: the longest way from the root to a leaf.
+
+        Returns
+        -------
+        depth : int
+        """
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self):
+        """How many leaves the tree has.
+
+        Returns
+        -------
+        n_leaves : int
+        """
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    def cost_complexity_pruning_path(self, X, y, sample_weight=None):
+        """The penalties at which minimal cost-complexity pruning removes the next branch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        path : Bunch
+            `ccp_alphas`, ascending, and `impurities`, the leaves' impurity at each of them.
+        """
+        model = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight=sample_weight)
+        alphas, impurities = pruning_path(model.tree_)
+        return Bunch(ccp_alphas=alphas, impurities=impurities)
+
+    @property
+    def feature_importances_(self):
+        """How much each feature lowers the impurity, of all 1."""
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances()
+
+    def _repr_mimebundle_(self, **options):
+        """Notebooks show a fitted tree that is not too large as a drawing, below the diagram."""
+        output = super()._repr_mimebundle_(**options)
+        if "text/html" in output and hasattr(self, "tree_") and self.tree_.max_depth <= 5:
+            from ._svg import draw
+
+            output["text/html"] += draw(self)
+        return output
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
