@@ -135,7 +135,7 @@ RACES = [
         start=False,
         readme=True,
     ),
-    race("small", "two classes, 150 × 4", make(150, 4, True), None, start=False, readme=True),
+    race("small", "two classes, 150 × 4", make(150, 4, True), None, start=False),
     Race(
         name="decision-tree-predict",
         what="decision tree, prediction of 100,000 rows",

@@ -69,7 +69,12 @@ class Columns:
     def ranks(self) -> Any:
         ranks, keys = np.empty((self.p, self.n), np.int32), self.keys
         parts = self._parts(1 << 16)
-        run(lambda part: scatter_ranks(keys[part], ranks[part]), parts, n_jobs=self.n_jobs)
+
+        def scatter(part: slice) -> None:
+            for rank, key in zip(ranks[part], keys[part], strict=True):
+                rank[key & ROW] = key >> RANK
+
+        run(scatter, parts, n_jobs=self.n_jobs)
         return ranks
 
     @functools.cached_property
@@ -174,24 +179,10 @@ def sort_columns(X: Any, keys: Any, levels: Any) -> Any:
     return done
 
 
-@kernel
 def rank_sorted(x: Any, order: Any, keys: Any) -> Any:
     """The keys of a column whose rows are already in order; returns its levels."""
-    rank, row = 0, order[0]
-    keys[0] = row
-    for i in range(1, len(x)):
-        other = order[i]
-        if x[other] != x[row] and x[row] == x[row]:
-            rank += 1
-        row = other
-        keys[i] = (rank << RANK) | row
-    return rank + (x[row] == x[row])
-
-
-@kernel
-def scatter_ranks(keys: Any, ranks: Any) -> None:
-    """The rank of every row, by row."""
-    for f in range(len(keys)):
-        for i in range(keys.shape[1]):
-            key = keys[f, i]
-            ranks[f, key & ROW] = key >> RANK
+    v = x[order]
+    rank = np.zeros(len(v), np.int64)
+    np.cumsum((v[1:] != v[:-1]) & ~np.isnan(v[:-1]), out=rank[1:])
+    keys[:] = (rank << RANK) | order
+    return rank[-1] + (not np.isnan(v[-1]))

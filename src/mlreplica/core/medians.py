@@ -207,7 +207,9 @@ class Grower:
             place[order] = np.arange(m)
             prefix_errors(place, y[order], w, left, a)
             prefix_errors(place[::-1].copy(), y[order], w[::-1].copy(), right, b)
-        worth = -(left[ends - 1] + right[m - ends - 1]) / q
+        W_L = np.cumsum(w)[ends - 1]
+        W_R = other[WEIGHT] - W_L
+        worth = -W_R * (right[m - ends - 1] / (W_R * q)) - W_L * (left[ends - 1] / (W_L * q))
         sign = 0 if self.signs is None else self.signs[f]
         if sign != 0:
             lower, upper = a[ends - 1], b[m - ends - 1]
@@ -215,13 +217,13 @@ class Grower:
                 np.maximum(lower, upper) <= other[HIGH]
             )
             worth[~inside | ((lower - upper) * sign > 0.0)] = -np.inf
-        return worth, np.cumsum(w)[ends - 1]
+        return worth, W_L
 
     def split(self, k: int) -> tuple[int, int]:
         """Part the rows of node k and add its children."""
         whole, other = self.i[k], self.f[k]
         lo, hi, f = whole[LO], whole[HI], whole[FEATURE]
-        rows = self.rows[lo:hi]
+        rows = self.rows[lo:hi].copy()
         x = self.X[f, rows]
         left = (x <= other[THRESHOLD]) | (np.isnan(x) & bool(whole[MISSING_LEFT]))
         self.rows[lo:hi] = np.concatenate([rows[left], rows[~left]])

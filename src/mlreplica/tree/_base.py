@@ -182,7 +182,8 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
         leaves : ndarray of shape (n_samples,)
             Numbers of nodes of `tree_`.
         """
-        return self.tree_.apply(self._rows(X, check_input))
+        X = self._rows(X, check_input)
+        return self.tree_.apply(X)
 
     def decision_path(self, X, check_input=True):
         """The nodes that each row comes by.
@@ -198,7 +199,8 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
         indicator : sparse matrix of shape (n_samples, n_nodes)
             1 where a row comes by.
         """
-        return self.tree_.decision_path(self._rows(X, check_input))
+        X = self._rows(X, check_input)
+        return self.tree_.decision_path(X)
 
     def get_depth(self):
         """The depth of the tree: the longest way from the root to a leaf.

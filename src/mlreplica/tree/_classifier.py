@@ -169,7 +169,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        leaves = self.tree_.apply(self._rows(X, check_input))
+        X = self._rows(X, check_input)
+        leaves = self.tree_.apply(X)
         winner = self.tree_.value.argmax(axis=2)[leaves]  # (n, outputs)
         if self.n_outputs_ == 1:
             return self.classes_.take(winner[:, 0], axis=0)

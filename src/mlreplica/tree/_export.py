@@ -1,8 +1,9 @@
 """A tree as text, as a drawing, and for Graphviz"""
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import is_classifier
-from sklearn.tree import export_graphviz
+from sklearn.tree import export_graphviz as write_dot
 from sklearn.tree import plot_tree as draw_boxes
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -139,7 +140,29 @@ def plot_tree(decision_tree, *, ax=None, **options):
         shown = depths if limit is None else np.minimum(depths, limit + 1)
         widest, levels = np.bincount(shown).max(), shown.max() + 1
         plt.figure(figsize=(max(6.0, INCHES[0] * widest), max(4.0, INCHES[1] * levels)))
-    return draw_boxes(decision_tree, ax=ax, **options)
+    with config_context(skip_parameter_validation=True):  # which asks for scikit-learn's classes
+        return draw_boxes(decision_tree, ax=ax, **options)
+
+
+def export_graphviz(decision_tree, out_file=None, **options):
+    """Write a tree in Graphviz's language.
+
+    Parameters
+    ----------
+    decision_tree : fitted tree
+    out_file : file object or str, default=None
+        Where to write; None returns the text.
+    **options : dict
+        `max_depth`, `feature_names`, `class_names`, `label`, `filled`, `leaves_parallel`,
+        `impurity`, `node_ids`, `proportion`, `rotate`, `rounded`, `special_characters`,
+        `precision` and `fontname`, as in scikit-learn.
+
+    Returns
+    -------
+    text : str or None
+    """
+    with config_context(skip_parameter_validation=True):  # which asks for scikit-learn's classes
+        return write_dot(decision_tree, out_file, **options)
 
 
 def numbers(values, decimals):

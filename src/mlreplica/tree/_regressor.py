@@ -70,8 +70,9 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
     >>> from mlreplica.datasets import load_diabetes
     >>> from mlreplica.tree import DecisionTreeRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> DecisionTreeRegressor(max_depth=2).fit(X, y).predict(X[:2])
-    array([208.57142857, 108.8       ])
+    >>> model = DecisionTreeRegressor(max_depth=2).fit(X, y)
+    >>> model.predict(X[:2]).round(2).tolist()
+    [225.88, 96.31]
     """
 
     _parameter_constraints: dict = {
