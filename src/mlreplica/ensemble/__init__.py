@@ -3,6 +3,10 @@
 from importlib import import_module
 
 HOME = {
+    "ExtraTreesRegressor": "_forests",
+    "ExtraTreesClassifier": "_forests",
+    "RandomForestRegressor": "_forests",
+    "RandomForestClassifier": "_forests",
     "HistGradientBoostingClassifier": "_hist_gradient_boosting",
     "HistGradientBoostingRegressor": "_hist_gradient_boosting",
     "IsolationForest": "_isolation_forest",
@@ -13,9 +17,13 @@ HOME = {
 }
 
 __all__ = [
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
     "IsolationForest",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "StackingClassifier",
     "StackingRegressor",
     "VotingClassifier",

@@ -1,0 +1,559 @@
+r"""Forests: trees that differ, and their mean
+
+Tree f_t is grown on its own draw of the rows, and at every node it may only use columns drawn anew.
+The forest answers with the mean
+
+    f(x) = 1/T Σ_t f_t(x)                                                                     (1)
+
+of numbers, or of the shares of classes in the leaves. If one tree has variance σ² and two have
+correlation ρ (over the draws),
+
+    Var f = ρ σ² + (1 − ρ) σ² / T                                                             (2)
+
+so more trees never harm, and what is left is ρσ²: drawing columns lowers ρ at the price of a bias.
+A row is left out of a draw of n from n with probability (1 − 1/n)ⁿ ≈ e⁻¹ = 0.37. The mean over only
+those trees that have not seen row i,
+
+    f^oob(x_i) = Σ_t [i not in draw t] f_t(x_i) / Σ_t [i not in draw t]                       (3)
+
+is a prediction as good as on new data: the out-of-bag score costs no second data set.
+
+The columns are put in order once for all trees (`core/columns.py`), trees grow on threads, each
+from a seed of its own, and all trees answer together (`core/tree.py`). Seeds are drawn and used as
+in scikit-learn, so that a forest does not depend on the number of threads, and is scikit-learn's
+wherever float32 can hold the values of X.
+
+The classes stand on scikit-learn's, which keep parameters and check targets and weights.
+"""
+
+from numbers import Integral
+from warnings import warn
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context, is_classifier
+from sklearn.ensemble._bootstrap import _get_n_samples_bootstrap
+from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mlreplica.core.columns import Columns
+from mlreplica.core.grow import grow
+from mlreplica.core.parallel import run, split
+from mlreplica.core.tree import Packed
+from mlreplica.core.validation import FLOATS
+
+from ._forest_pruning import prune
+from ._forest_trees import packable, plain_data, plain_tree
+
+LARGEST = np.iinfo(np.int32).max
+NO_MISSING = "{} does not learn from missing values with these parameters; impute them first."
+
+
+class Made:
+    """What a forest makes of its trees when first asked: estimators, and all trees packed."""
+
+    def __init__(self):
+        self.estimators, self.packed = [], None
+
+    def __reduce__(self):
+        return Made, ()
+
+
+class Forest:
+    """What all forests share; put before a forest class of scikit-learn."""
+
+    _splitter = "best"
+
+    @property
+    def estimator(self):
+        """An unfitted tree of the kind that the forest is made of."""
+        return self._tree_class()()
+
+    @estimator.setter
+    def estimator(self, _):
+        """The constructor brings scikit-learn's own tree, which is not used."""
+
+    @property
+    def estimators_(self):
+        """The trees as estimators, made when first asked for."""
+        if not hasattr(self, "_trees"):
+            raise AttributeError(f"This {type(self).__name__} has no attribute 'estimators_'")
+        known = self._made.estimators
+        for tree, seed in zip(self._trees[len(known) :], self._seeds[len(known) :], strict=True):
+            parameters = {name: getattr(self, name) for name in self.estimator_params}
+            made = self._tree_class()(**parameters | {"random_state": int(seed)})
+            made.n_features_in_, made.n_outputs_, made.tree_ = (
+                self.n_features_in_,
+                self.n_outputs_,
+                tree,
+            )
+            made.max_features_ = self._limits["max_features"]
+            if is_classifier(self):
+                made.n_classes_ = self.n_classes_
+                single = self.n_outputs_ == 1
+                made.classes_ = np.arange(self.n_classes_) if single else self.classes_
+            known.append(made)
+        return known
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn from; NaN where a value is missing.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows: with bootstrap, how likely each is drawn.
+
+        Returns
+        -------
+        self : object
+            The fitted forest.
+        """
+        if sp.issparse(y):
+            raise ValueError("sparse multilabel-indicator for y is not supported.")
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            multi_output=True,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            ensure_all_finite=False,
+        )
+        X = X.toarray() if sp.issparse(X) else X
+        self._check_finite(X)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        y = self._targets(y)
+        n, self.n_outputs_ = y.shape
+        self._n_samples = n
+        y, class_weight = self._validate_y_class_weight(y, sample_weight)
+        if class_weight is not None:
+            sample_weight = class_weight if sample_weight is None else sample_weight * class_weight
+        self._sample_weight = sample_weight
+        self._n_samples_bootstrap = self._rows_a_tree(n, sample_weight)
+        self._limits = self._tree_limits(n, X.shape[1])
+
+        known = len(self._trees) if self.warm_start and hasattr(self, "_trees") else 0
+        if known > self.n_estimators:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to "
+                f"len(estimators_)={known} when warm_start==True"
+            )
+        if known == self.n_estimators:
+            warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=2,
+            )
+        else:
+            random_state = check_random_state(self.random_state)
+            seeds = random_state.randint(LARGEST, size=self.n_estimators)
+            if not known:
+                self._trees, self._seeds = [], seeds[:0]
+            self._seeds = np.concatenate([self._seeds, seeds[known:]])
+            self._trees = self._trees + self._grow(X, y, seeds[known:])
+            self._made = Made()
+        if self.oob_score and (known < self.n_estimators or not hasattr(self, "oob_score_")):
+            kind = type_of_target(y)
+            if kind == "unknown" or (is_classifier(self) and kind == "multiclass-multioutput"):
+                raise ValueError(
+                    "The type of target cannot be used to compute OOB estimates. Got "
+                    f"{kind} while only the following are supported: continuous, "
+                    "continuous-multioutput, binary, multiclass, multilabel-indicator."
+                )
+            score = self.oob_score if callable(self.oob_score) else None
+            self._set_oob_score_and_attributes(X, y, scoring_function=score)
+        if hasattr(self, "classes_") and self.n_outputs_ == 1:
+            self.n_classes_, self.classes_ = self.n_classes_[0], self.classes_[0]
+        return self
+
+    def _check_finite(self, X):
+        """Refuse infinity, and NaN where the trees cannot learn from it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(X.sum()):
+                return
+        missing = np.isnan(X).any()
+        if np.isinf(X).any():
+            raise ValueError("Input X contains infinity or a value too large for dtype('float32').")
+        if missing and not self.__sklearn_tags__().input_tags.allow_nan:
+            raise ValueError("Input X contains NaN.\n" + NO_MISSING.format(type(self).__name__))
+
+    def _targets(self, y):
+        """y with an axis of outputs, as the criterion allows it."""
+        y = np.atleast_1d(y)
+        if y.ndim == 2 and y.shape[1] == 1:
+            warn(
+                "A column-vector y was passed when a 1d array was expected. Please change the "
+                "shape of y to (n_samples,), for example using ravel().",
+                DataConversionWarning,
+                stacklevel=3,
+            )
+        if self.criterion == "poisson":
+            if np.any(y < 0):
+                raise ValueError(
+                    "Some value(s) of y are negative which is not allowed for Poisson regression."
+                )
+            if np.sum(y) <= 0:
+                raise ValueError(
+                    "Sum of y is not strictly positive which is necessary for Poisson regression."
+                )
+        return y.reshape(len(y), -1)
+
+    def _rows_a_tree(self, n, weight):
+        """How many rows are drawn for a tree; None: it takes all."""
+        if self.bootstrap:
+            return _get_n_samples_bootstrap(n, self.max_samples, weight)
+        if self.max_samples is not None:
+            raise ValueError(
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to "
+                "`bootstrap=True` or set `max_sample=None`."
+            )
+        if self.oob_score:
+            raise ValueError("Out of bag estimation only available if bootstrap=True")
+        return None
+
+    def _draw(self, seed):
+        """The rows that the tree of a seed is grown on."""
+        n, m = self._n_samples, self._n_samples_bootstrap
+        if not self.bootstrap:
+            return np.arange(n, dtype=np.int32)
+        random_state = np.random.RandomState(seed)
+        if self._sample_weight is None:
+            return random_state.randint(0, n, m).astype(np.int32)
+        share = self._sample_weight / self._sample_weight.sum()
+        return random_state.choice(n, m, replace=True, p=share).astype(np.int32)
+
+    def _grow(self, X, y, seeds):
+        """One tree a seed, on threads; X is put in order once."""
+        columns, options = Columns(X, n_jobs=self.n_jobs), dict(self._limits)
+        fraction, random = options.pop("min_weight_fraction"), self._splitter == "random"
+        if not random:
+            columns.keys  # noqa: B018  in order before the threads ask for it
+        classes = self.n_classes_ if is_classifier(self) else None
+        plain = self._is_plain(X, classes)
+        if plain:
+            data = plain_data(columns, X, random)
+            target = y[:, 0].astype(np.float64 if classes is None else np.uint8)
+        else:
+            target = y[:, 0] if self.n_outputs_ == 1 else y
+            target = target.astype(np.float64 if classes is None else np.int32)
+
+        def one(seed):
+            weight = self._sample_weight
+            if self.bootstrap:
+                rows = self._draw(seed)
+                weight = np.bincount(rows, minlength=len(X)).astype(np.float64)
+                if getattr(self, "class_weight", None) == "balanced_subsample":
+                    weight *= compute_sample_weight("balanced", y, indices=rows)
+            chosen = options | {
+                "min_weight_leaf": fraction * (len(X) if weight is None else weight.sum()),
+                "seed": int(np.random.RandomState(seed).randint(0, LARGEST)),
+            }
+            K = 0 if classes is None else int(classes[0])
+            if plain and (K == 0 or packable(target, weight, K, columns.levels)):
+                tree = plain_tree(data, target, weight, K, random, chosen)
+            else:
+                whole = target.astype(np.int32) if plain else target
+                tree, _ = grow(columns, whole, weight, n_classes=classes, **chosen)
+            return prune(tree, self.ccp_alpha) if self.ccp_alpha > 0.0 else tree
+
+        return run(one, seeds, n_jobs=self.n_jobs)
+
+    def _is_plain(self, X, classes):
+        """Whether `_forest_trees.py` grows these trees; it is made for few columns of many."""
+        limits = self._limits
+        few = self._splitter == "random" or 3 * limits["max_features"] < 2 * X.shape[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(
+                few
+                and self.n_outputs_ == 1
+                and (classes is None or 1 < classes[0] <= 128)
+                and self.criterion in ("gini", "squared_error", "friedman_mse")
+                and limits["max_leaf_nodes"] is None
+                and limits["monotonic_cst"] is None
+                and not np.isnan(X.sum())
+            )
+
+    def _tree_limits(self, n, p):
+        """The parameters of a tree as numbers of rows and columns."""
+        least, split = self.min_samples_leaf, self.min_samples_split
+        least = int(least) if isinstance(least, Integral) else int(np.ceil(least * n))
+        split = int(split) if isinstance(split, Integral) else max(2, int(np.ceil(split * n)))
+        return {
+            "criterion": self.criterion,
+            "splitter": self._splitter,
+            "max_depth": self.max_depth,
+            "min_samples_split": max(split, 2 * least),
+            "min_samples_leaf": least,
+            "min_weight_fraction": self.min_weight_fraction_leaf,
+            "max_features": columns_a_node(self.max_features, p),
+            "max_leaf_nodes": self.max_leaf_nodes,
+            "min_impurity_decrease": self.min_impurity_decrease,
+            "monotonic_cst": self._signs(p),
+        }
+
+    def _signs(self, p):
+        """Monotonic constraints as the grower takes them: on the share of class 0."""
+        if self.monotonic_cst is None:
+            return None
+        if self.n_outputs_ > 1:
+            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
+        signs = np.asarray(self.monotonic_cst)
+        if signs.shape[0] != p:
+            raise ValueError(
+                f"monotonic_cst has shape {signs.shape[0]} but the input data X has {p} features."
+            )
+        if not np.isin(signs, (-1, 0, 1)).all():
+            raise ValueError(
+                "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
+                f"{np.unique(signs)}"
+            )
+        signs = signs.astype(np.int8)
+        if not is_classifier(self):
+            return signs
+        if self.n_classes_[0] > 2:
+            raise ValueError(
+                "Monotonicity constraints are not supported with multiclass classification"
+            )
+        return -signs
+
+    def _rows(self, X):
+        """New rows, dense; a plain array of finite floats is taken as it is."""
+        if (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in FLOATS
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and len(X) > 0
+            and not hasattr(self, "feature_names_in_")
+        ):
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(X.sum()):
+                    return X
+        check_is_fitted(self)
+        missing = self.__sklearn_tags__().input_tags.allow_nan and self.monotonic_cst is None
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            ensure_all_finite="allow-nan" if missing else True,
+        )
+        return X.toarray() if sp.issparse(X) else X
+
+    @property
+    def _answers(self):
+        """All trees together, made when first asked for; of two classes the second."""
+        if self._made.packed is None:
+            values = None
+            if is_classifier(self) and self.n_outputs_ == 1 and self.n_classes_ == 2:
+                values = [np.ascontiguousarray(tree.value[:, 0, 1:]) for tree in self._trees]
+            self._made.packed = Packed(self._trees, values)
+        return self._made.packed
+
+    def _means(self, X):
+        """(1) for every row, (n, outputs × classes)."""
+        means = self._answers.sums(self._rows(X), n_jobs=self.n_jobs)
+        means /= len(self._trees)
+        return means
+
+    def apply(self, X):
+        """The leaf of every row in every tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators)
+            Numbers of nodes.
+        """
+        check_is_fitted(self)
+        return self._answers.apply(self._rows(X), n_jobs=self.n_jobs)
+
+    def decision_path(self, X):
+        """The nodes that rows come by.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        indicator : csr_matrix of shape (n_samples, n_nodes)
+            1 where a row comes by a node; the nodes of all trees stand side by side.
+        n_nodes_ptr : ndarray of shape (n_estimators + 1,)
+            Where the nodes of each tree begin.
+        """
+        check_is_fitted(self)
+        X = self._rows(X)
+        paths = run(lambda tree: tree.decision_path(X), self._trees, n_jobs=self.n_jobs)
+        starts = np.cumsum([0, *(path.shape[1] for path in paths)])
+        return sp.hstack(paths).tocsr(), starts
+
+    def _compute_oob_predictions(self, X, y):
+        """(3) as (n, classes or 1, outputs)."""
+        K = int(self.n_classes_[0]) if is_classifier(self) else 1
+        total, times = np.zeros((len(X), K, self.n_outputs_)), np.zeros(len(X), np.int64)
+
+        def one(tree, seed):
+            out = np.flatnonzero(np.bincount(self._draw(seed), minlength=len(X)) == 0)
+            values = tree.value[:, :, :K].take(tree.apply(X[out]), axis=0)
+            return out, values.transpose(0, 2, 1)
+
+        for part in split(len(self._trees), -(-len(self._trees) // 8)):  # eight trees in memory
+            trees, seeds = self._trees[part], self._seeds[part]
+            for out, values in run(one, trees, seeds, n_jobs=self.n_jobs):
+                total[out] += values
+                times[out] += 1
+        if (times == 0).any():
+            warn(
+                "Some inputs do not have OOB scores. This probably means too few trees were used "
+                "to compute any reliable OOB estimates.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return total / np.maximum(times, 1)[:, None, None]
+
+    @property
+    def feature_importances_(self):
+        """How much each column lowers the impurity, in the mean over the trees; they sum to 1."""
+        check_is_fitted(self)
+        shares = [tree.compute_feature_importances() for tree in self._trees if tree.node_count > 1]
+        if not shares:
+            return np.zeros(self.n_features_in_)
+        mean = np.mean(shares, axis=0)
+        return mean / mean.sum()
+
+    @property
+    def estimators_samples_(self):
+        """The rows that each tree was grown on, drawn again from its seed."""
+        return [self._draw(seed) for seed in self._seeds]
+
+    def __len__(self):
+        """Number of trees."""
+        return len(self._trees)
+
+
+class Classifies:
+    """Answers of a forest of classification trees."""
+
+    def predict_proba(self, X):
+        """Mean (1) of the shares of the classes in the leaves.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or a list of such arrays
+            Probabilities in the order of `classes_`; one array an output if there are several.
+        """
+        check_is_fitted(self)
+        means = self._means(X)
+        if self.n_outputs_ > 1:
+            K = max(self.n_classes_)
+            blocks = means.reshape(len(means), self.n_outputs_, K)
+            return [
+                np.ascontiguousarray(blocks[:, k, :size]) for k, size in enumerate(self.n_classes_)
+            ]
+        if self.n_classes_ != 2:
+            return means
+        return np.concatenate([1.0 - means, means], axis=1)
+
+    def predict(self, X):
+        """Predict the class of the largest probability.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Classes.
+        """
+        shares = self.predict_proba(X)
+        if self.n_outputs_ == 1:
+            return self.classes_[shares.argmax(axis=1)]
+        return np.stack(
+            [c[s.argmax(axis=1)] for c, s in zip(self.classes_, shares, strict=True)], axis=1
+        )
+
+    def predict_log_proba(self, X):
+        """The logarithm of the probabilities; −∞ where no tree has a share.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or a list of such arrays
+            One array an output if there are several.
+        """
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(s) for s in shares] if self.n_outputs_ > 1 else np.log(shares)
+
+    def _set_oob_score_and_attributes(self, X, y, scoring_function=None):
+        """Publish (3) and its score; of several targets as (n, classes, outputs)."""
+        shares = self._compute_oob_predictions(X, y)
+        self.oob_decision_function_ = shares[:, :, 0] if shares.shape[-1] == 1 else shares
+        score = scoring_function or accuracy_score
+        self.oob_score_ = score(y, self.oob_decision_function_.argmax(axis=1))
+
+
+class Averages:
+    """Answers of a forest of regression trees."""
+
+    def _set_oob_score_and_attributes(self, X, y, scoring_function=None):
+        """Publish (3) and its score."""
+        found = self._compute_oob_predictions(X, y)[:, 0]
+        self.oob_prediction_ = found[:, 0] if found.shape[-1] == 1 else found
+        self.oob_score_ = (scoring_function or r2_score)(y, self.oob_prediction_)
+
+    def predict(self, X):
+        """Predict the mean (1) of the leaves.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers.
+        """
+        check_is_fitted(self)
+        means = self._means(X)
+        return means[:, 0] if self.n_outputs_ == 1 else means
+
+
+def columns_a_node(max_features, p):
+    """How many columns are drawn at a node."""
+    if max_features is None:
+        return p
+    if max_features == "sqrt":
+        return max(1, int(np.sqrt(p)))
+    if max_features == "log2":
+        return max(1, int(np.log2(p)))
+    if isinstance(max_features, Integral):
+        return int(max_features)
+    return max(1, int(max_features * p)) if max_features > 0.0 else 0
