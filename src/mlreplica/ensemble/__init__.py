@@ -3,10 +3,14 @@
 from importlib import import_module
 
 HOME = {
-    "ExtraTreesRegressor": "_forests",
+    "AdaBoostClassifier": "_adaboost",
+    "AdaBoostRegressor": "_adaboost",
     "ExtraTreesClassifier": "_forests",
-    "RandomForestRegressor": "_forests",
+    "ExtraTreesRegressor": "_forests",
+    "GradientBoostingClassifier": "_gradient_boosting",
+    "GradientBoostingRegressor": "_gradient_boosting",
     "RandomForestClassifier": "_forests",
+    "RandomForestRegressor": "_forests",
     "HistGradientBoostingClassifier": "_hist_gradient_boosting",
     "HistGradientBoostingRegressor": "_hist_gradient_boosting",
     "IsolationForest": "_isolation_forest",
@@ -17,8 +21,12 @@ HOME = {
 }
 
 __all__ = [
+    "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
     "IsolationForest",
