@@ -4,12 +4,27 @@ from importlib import import_module
 
 HOME = {
     "BiasVariance": "_bias_variance",
+    "BoostingMargins": "_margins",
     "KernelCheck": "_kernel",
+    "PartialDependenceDisplay": "_dependence",
     "bias_variance": "_bias_variance",
+    "boosting_margins": "_margins",
     "check_kernel": "_kernel",
+    "partial_dependence": "_dependence",
+    "permutation_importance": "_dependence",
 }
 
-__all__ = ["BiasVariance", "KernelCheck", "bias_variance", "check_kernel"]
+__all__ = [
+    "BiasVariance",
+    "BoostingMargins",
+    "KernelCheck",
+    "PartialDependenceDisplay",
+    "bias_variance",
+    "boosting_margins",
+    "check_kernel",
+    "partial_dependence",
+    "permutation_importance",
+]
 
 
 def __getattr__(name: str) -> object:
