@@ -256,7 +256,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
         """Yield a Stage for every stage, until a monitor or the validation rows say enough."""
         n, K, rng, objective = len(y), self._objective.n_scores, self._rng, self._objective
         columns, options, rate = Columns(X), self._options(n), self.learning_rate
-        prune = (lambda tree: self._pruned(tree, X)) if self.ccp_alpha > 0.0 else None
+        fit_tree = self._fit_pruned(X) if self.ccp_alpha > 0.0 else None
         report = Report(self, begin) if self.verbose else None
         if held_out is not None:
             X_val, y_val, w_val = held_out
@@ -275,7 +275,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
                     previous = objective.mean(y[~inside], f[~inside], w[~inside])
             seeds = [rng.randint(SEEDS) for _ in range(K)]
             options["min_weight_leaf"] = self.min_weight_fraction_leaf * w_stage.sum()
-            trees = fit_stage(columns, y, f, w_stage, objective, rate, options, seeds, prune)
+            trees = fit_stage(columns, y, f, w_stage, objective, rate, options, seeds, fit_tree)
             for k, (tree, _) in enumerate(trees):
                 self.estimators_[i, k] = self._tree(seeds[k], tree)
             loss, validation = objective.mean(y[inside], f[inside], w[inside]), np.nan
@@ -299,19 +299,24 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
                     return
                 recent[i % len(recent)] = validation
 
-    def _tree(self, seed, tree):
-        """The tree as a DecisionTreeRegressor with these limits."""
+    def _tree(self, seed, tree=None):
+        """A DecisionTreeRegressor with these limits, fitted if there is a tree."""
         limits = {name: getattr(self, name) for name in TREE}
         estimator = DecisionTreeRegressor(random_state=seed, **limits)
-        estimator.tree_, estimator.n_outputs_ = tree, 1
-        estimator.n_features_in_ = self.n_features_in_
-        estimator.max_features_ = self.max_features_
+        if tree is not None:
+            estimator.tree_, estimator.n_outputs_ = tree, 1
+            estimator.n_features_in_ = self.n_features_in_
+            estimator.max_features_ = self.max_features_
         return estimator
 
-    def _pruned(self, tree, X):
-        """The tree after cost-complexity pruning, and the leaf of every row."""
-        tree = prune(tree, self.ccp_alpha)
-        return tree, tree.apply(X)
+    def _fit_pruned(self, X):
+        """How a tree is fitted that is pruned afterwards: it, and the leaf of every row."""
+
+        def fit(r, weight, seed):
+            estimator = self._tree(seed).fit(X, r, sample_weight=weight)
+            return estimator.tree_, estimator.apply(X)
+
+        return fit
 
     def _trim(self, n):
         """Leave out stages that were not needed."""

@@ -14,7 +14,8 @@ the loss itself, not the mean of the r_i, and of that only a part ν, the learni
     F_m(x) = F_{m−1}(x) + ν γ_j   for x in R_j                                                (4)
 
 Squared loss: γ_j is the mean of the r_i, what the tree has already. Absolute and quantile loss: the
-median or quantile of y − F in the leaf. Smooth losses, with h the curvature of L: one Newton step
+median or quantile of y − F in the leaf. A loss of the user's: (3), by bisection of its slope.
+Logistic, exponential and multinomial loss, with h the curvature of L: one Newton step
 
     γ_j = Σ w_i r_i / Σ w_i h_i     (times (K − 1)/K for K classes, one tree each)            (5)
 
@@ -61,6 +62,8 @@ class Objective:
         self.adaptive = loss == "huber"  # its δ is another in every stage
         self.loss = losses.huber(1.0) if self.adaptive else loss
         self.n_scores, self.alpha, self.factor = n_scores, alpha, factor
+        ours = self.loss.code >= 0 or n_scores > 1  # of another, one Newton step may go too far
+        self.newton = ours and self.loss.hessian is not None and not self.adaptive
 
     def mean(self, y, f, w):
         """(1), times 2 where scikit-learn's scores are deviances."""
@@ -82,7 +85,7 @@ class Objective:
         if self.loss is losses.squared:
             return values
         at = tree.children_left == LEAF
-        if self.loss.hessian is not None and not self.adaptive:
+        if self.newton:
             above = np.bincount(leaf, w * r, minlength=len(values))[at]
             below = np.bincount(leaf, w * h, minlength=len(values))[at]
             share = (self.n_scores - 1) / self.n_scores if self.n_scores > 1 else 1.0
@@ -114,16 +117,17 @@ def lower_quantile(y, w, q):
     return float(y[order[min(np.searchsorted(upto, q * upto[-1]), len(y) - 1)]])
 
 
-def fit_stage(columns, y, f, w, objective, rate, options, seeds, prune=None):
+def fit_stage(columns, y, f, w, objective, rate, options, seeds, fit_tree=None):
     """One stage: a tree and its γ for each score, on threads; f moves in place (4)."""
     residuals, curvatures = objective.begin(y, f, w)
     weight = None if (w == 1.0).all() else w
 
     def fit(k):
         r, h = np.ascontiguousarray(residuals[k]), np.ascontiguousarray(curvatures[k])
-        tree, leaf = grow(columns, r, weight, seed=seeds[k], **options)
-        if prune is not None:
-            tree, leaf = prune(tree)
+        if fit_tree is None:
+            tree, leaf = grow(columns, r, weight, seed=seeds[k], **options)
+        else:
+            tree, leaf = fit_tree(r, weight, seeds[k])
         absent = np.flatnonzero(leaf < 0)
         if len(absent):
             leaf[absent] = tree.apply(columns.X[:, absent].T)
