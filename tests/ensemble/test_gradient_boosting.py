@@ -15,8 +15,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mlreplica import losses
 from mlreplica.callbacks import EarlyStopping, Snapshot, Trace
 from mlreplica.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from mlreplica.inspection import PartialDependenceDisplay, partial_dependence
-from mlreplica.inspection import permutation_importance
+from mlreplica.inspection import (
+    PartialDependenceDisplay,
+    partial_dependence,
+    permutation_importance,
+)
 
 LOSSES = ["squared_error", "absolute_error", "huber", "quantile"]
 
@@ -29,7 +32,9 @@ def rows(n=80, p=3, k=0, seed=0):
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 99), loss=st.sampled_from(["squared_error", "absolute_error", "quantile"]))
+@given(
+    seed=st.integers(0, 99), loss=st.sampled_from(["squared_error", "absolute_error", "quantile"])
+)
 def test_every_stage_lowers_the_loss(seed, loss):
     X, y = rows(seed=seed)
     model = GradientBoostingRegressor(loss=loss, n_estimators=10, learning_rate=0.5).fit(X, y)
@@ -89,7 +94,11 @@ def test_same_as_scikit_learn(loss, options):
 
 @pytest.mark.parametrize(
     ("load", "loss"),
-    [(load_breast_cancer, "log_loss"), (load_breast_cancer, "exponential"), (load_iris, "log_loss")],
+    [
+        (load_breast_cancer, "log_loss"),
+        (load_breast_cancer, "exponential"),
+        (load_iris, "log_loss"),
+    ],
 )
 def test_same_classes_as_scikit_learn(load, loss):
     X, y = load(return_X_y=True)

@@ -223,9 +223,7 @@ class AdaBoostClassifier(_RoutingNotSupportedMixin, ClassifierMixin, WeightBoost
 
     _fewest = 0  # learners that are kept however bad they are
 
-    def __init__(
-        self, estimator=None, *, n_estimators=50, learning_rate=1.0, random_state=None
-    ):
+    def __init__(self, estimator=None, *, n_estimators=50, learning_rate=1.0, random_state=None):
         super().__init__(estimator=estimator, n_estimators=n_estimators)
         self.learning_rate = learning_rate
         self.random_state = random_state

@@ -16,7 +16,7 @@ from sklearn.base import _fit_context, is_classifier
 from sklearn.ensemble import BaseEnsemble
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils._param_validation import Hidden, HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.grow import Columns

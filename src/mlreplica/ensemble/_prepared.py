@@ -1,7 +1,7 @@
 """Prepared: decision trees of one ensemble, grown on columns that were sorted once
 
-`Prepared(tree, X)` does what cloning and fitting `tree` again and again would do, with other targets
-and weights each time. `prepare` says None where a tree asks for more than that, or is not ours.
+`Prepared(tree, X)` does what cloning and fitting `tree` again and again would do, with other
+targets and weights each time. `prepare` says None where a tree asks for more, or is not ours.
 """
 
 import copy
@@ -56,9 +56,7 @@ class Prepared:
         """A fitted tree and the leaf of every row; y are numbers, or codes of the classes."""
         n_classes = None if classes is None else len(classes)
         seed = np.random.RandomState(random_state).randint(2**31 - 1)
-        tree, leaf = grow(
-            self.columns, y, w, n_classes=n_classes, seed=int(seed), **self.options
-        )
+        tree, leaf = grow(self.columns, y, w, n_classes=n_classes, seed=int(seed), **self.options)
         estimator = copy.copy(self.template)
         estimator.random_state = random_state
         estimator.tree_, estimator.n_outputs_ = tree, 1

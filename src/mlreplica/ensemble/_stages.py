@@ -1,13 +1,13 @@
 r"""Gradient boosting: steepest descent on the loss, with a tree for every step
 
-    minimise over F:   J(F) = Σ_i w_i L(y_i, F(x_i)) / Σ_i w_i,     F = f_0 + ν Σ_m T_m           (1)
+    minimise over F:   J(F) = Σ_i w_i L(y_i, F(x_i)) / Σ_i w_i,     F = f_0 + ν Σ_m T_m       (1)
 
 If every F(x_i) were free, the steepest way down would be along the pseudo-residuals
 
     r_i = −∂L(y_i, F)/∂F   at   F = F_{m−1}(x_i)                                              (2)
 
-New rows need a step as well, so a tree is fitted to them by least squares (`core/grow.py`): it finds
-the leaves R_1 … R_J in which the r_i are most alike. What a leaf adds is the best constant for
+New rows need a step as well, so a tree is fitted to them by least squares (`core/grow.py`): it
+finds the leaves R_1 … R_J in which the r_i are most alike. What a leaf adds is the best constant for
 the loss itself, not the mean of the r_i, and of that only a part ν, the learning rate:
 
     γ_j = argmin over γ of  Σ_{i in R_j} w_i L(y_i, F_{m−1}(x_i) + γ)                         (3)

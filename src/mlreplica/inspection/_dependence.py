@@ -99,7 +99,7 @@ def walkable(model):
 
 
 def trees_of(model):
-    """For each score of a model, the factor of its trees' sum and the trees; None if it has none."""
+    """For each score, the factor of its trees' sum and the trees; None if there are none."""
     if not type(model).__module__.startswith("mlreplica."):
         return None
     if isinstance(getattr(model, "tree_", None), Tree) and is_regressor(model):

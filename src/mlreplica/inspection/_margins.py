@@ -125,13 +125,17 @@ def boosting_margins(model, X, y):
     >>> from mlreplica.ensemble import AdaBoostClassifier
     >>> from mlreplica.inspection import boosting_margins
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> found = boosting_margins(AdaBoostClassifier(n_estimators=100, random_state=0).fit(X, y), X, y)
+    >>> found = boosting_margins(
+    ...     AdaBoostClassifier(n_estimators=100, random_state=0).fit(X, y), X, y
+    ... )
     >>> bool((found.share(0.1) <= found.bound(0.1)).all())
     True
     """
     check_is_fitted(model)
     if not (hasattr(model, "estimator_weights_") and hasattr(model, "classes_")):
-        raise TypeError(f"boosting_margins needs an AdaBoostClassifier, got {type(model).__name__}.")
+        raise TypeError(
+            f"boosting_margins needs an AdaBoostClassifier, got {type(model).__name__}."
+        )
     y = np.asarray(y)
     codes = np.searchsorted(model.classes_, y)
     codes = np.minimum(codes, len(model.classes_) - 1)
