@@ -503,15 +503,17 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     def _encode(self, y, w):
         """y as numbers the loss can take."""
         y = y.astype(np.float64, copy=False)
-        return self.loss.check_target(y) if isinstance(self.loss, losses.Loss) else y
+        if not isinstance(self.loss, losses.Loss):
+            return y
+        if self.loss.target not in ("real", "count"):
+            raise ValueError(f"{self.loss.name} is a loss for classes, not for numbers.")
+        return self.loss.check_target(y)
 
     def _encode_more(self, y):
         return self._encode(y, None)
 
     def _make_objective(self):
         if isinstance(self.loss, losses.Loss):
-            if self.loss.target not in ("real", "count"):
-                raise ValueError(f"{self.loss.name} is a loss for classes, not for numbers.")
             return Objective(self.loss)
         if self.loss == "huber":
             return Objective("huber", alpha=self.alpha)

@@ -7,8 +7,8 @@ If every F(x_i) were free, the steepest way down would be along the pseudo-resid
     r_i = −∂L(y_i, F)/∂F   at   F = F_{m−1}(x_i)                                              (2)
 
 New rows need a step as well, so a tree is fitted to them by least squares (`core/grow.py`): it
-finds the leaves R_1 … R_J in which the r_i are most alike. What a leaf adds is the best constant for
-the loss itself, not the mean of the r_i, and of that only a part ν, the learning rate:
+finds the leaves R_1 … R_J in which the r_i are most alike. What a leaf adds is the best constant
+for the loss itself, not the mean of the r_i, and of that only a part ν, the learning rate:
 
     γ_j = argmin over γ of  Σ_{i in R_j} w_i L(y_i, F_{m−1}(x_i) + γ)                         (3)
     F_m(x) = F_{m−1}(x) + ν γ_j   for x in R_j                                                (4)
