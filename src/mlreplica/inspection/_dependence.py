@@ -57,7 +57,7 @@ def partial_dependence(estimator, X, features, **options):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
     >>> partial_dependence(model, X, [2], grid_resolution=5)["average"].round(1)
-    array([[-16.9, -16.9, -12.6,  15.8,  33. ]])
+    array([[-22.7, -22.7,  18.6,  25.6,  57.1]])
     """
     return partial_dependence_of_any(walkable(estimator), X, features, **options)
 
