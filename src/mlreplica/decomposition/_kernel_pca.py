@@ -56,6 +56,7 @@ from ._lanczos import block_lanczos
 SMALL = 200  # rows up to which all eigenvectors cost no more than a few
 SHARE = 20  # "auto" takes Lanczos for fewer components than rows / SHARE
 RESIDUAL = 1e-10  # tol=0: ‖K_c v − λ v‖ is at most so much of λ
+BLOCK = 8  # vectors that a pass of Lanczos multiplies at once
 OVERSAMPLING = 10  # vectors beyond n_components in the block of "randomized"
 MAX_PASSES = 1000
 
@@ -301,11 +302,11 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         solver = self.eigen_solver
         if solver == "auto":
             solver = "lanczos" if n > SMALL and k < n / SHARE else "dense"
-        by, block, passes = np.asarray, 8 if k < 16 else 16, None
+        by, block, passes = np.asarray, BLOCK, None
         if solver == "randomized":
             by, block = np.abs, k + OVERSAMPLING
             passes = 1 + self._powers(k, n)
-        most = block * passes if passes else max(12 * block, 4 * k)
+        most = block * passes if passes else max(20 * block, 4 * k)
         if solver == "dense" or n <= max(SMALL, 2 * most):
             self.n_iter_ = 1
             return dense(K, k, by)

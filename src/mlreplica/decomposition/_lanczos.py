@@ -60,14 +60,14 @@ def block_lanczos(multiply, V, k, most, size=np.asarray):
         H[new, :m] = H[:m, new].T
         W -= basis @ H[:m, new]
         W, R = orthogonal(W, basis)
-        theta, U = eigh(H[:m, :m])
+        theta, U = eigh(H[:m, :m], driver="evd")
         order = np.argsort(-size(theta))
         theta, U = theta[order], U[:, order]
         scale = np.maximum(np.abs(theta[:k]), 0.01 * np.abs(theta).max() + TINY)
         residual = (np.linalg.norm(R @ U[new, :k], axis=0) / scale).max()  # (8)
         yield State(theta[:k], float(residual), partial(np.matmul, basis, U[:, :k]))
         if m + b > most:
-            m = most - 2 * b
+            m = k + 2 * b
             Q[:, :m], H[:m, :m] = basis @ U[:, :m], np.diag(theta[:m])
         Q[:, m : m + b] = W
 
