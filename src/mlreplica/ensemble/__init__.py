@@ -5,6 +5,8 @@ from importlib import import_module
 HOME = {
     "AdaBoostClassifier": "_adaboost",
     "AdaBoostRegressor": "_adaboost",
+    "BaggingClassifier": "_bagging",
+    "BaggingRegressor": "_bagging",
     "ExtraTreesClassifier": "_forests",
     "ExtraTreesRegressor": "_forests",
     "GradientBoostingClassifier": "_gradient_boosting",
@@ -23,6 +25,8 @@ HOME = {
 __all__ = [
     "AdaBoostClassifier",
     "AdaBoostRegressor",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",

@@ -42,10 +42,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mlreplica.core.columns import Columns
 from mlreplica.core.grow import grow
 from mlreplica.core.parallel import run, split
+from mlreplica.core.pruning import prune
 from mlreplica.core.tree import Packed
 from mlreplica.core.validation import FLOATS
 
-from ._forest_pruning import prune
 from ._forest_trees import packable, plain_data, plain_tree
 
 LARGEST = np.iinfo(np.int32).max

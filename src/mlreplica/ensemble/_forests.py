@@ -7,7 +7,9 @@ between its least and its largest value: nothing is sorted, trees are less alike
 Breiman, Random forests (2001). Geurts, Ernst, Wehenkel, Extremely randomized trees (2006).
 """
 
-from sklearn import ensemble, tree
+from sklearn import ensemble
+
+from mlreplica import tree
 
 from ._forest_base import Averages, Classifies, Forest
 

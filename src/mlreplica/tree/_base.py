@@ -18,9 +18,8 @@ from sklearn.utils.validation import (
 
 from mlreplica.core.grow import Columns, grow
 from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.pruning import prune, pruning_path
 from mlreplica.core.validation import FLOATS
-
-from ._pruning import prune, pruning_path
 
 SEEDS = 2**31 - 1
 

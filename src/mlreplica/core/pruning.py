@@ -13,12 +13,17 @@ so the node with the least α(t) is the first to become a leaf, the weakest link
 α grows, the subtrees are nested and finite in number. Breiman, Friedman, Olshen and Stone (1984).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from mlreplica.core.tree import LEAF, Tree
+from .tree import LEAF, Tree
 
 
-def weakest_links(tree):
+def weakest_links(tree: Tree) -> Iterator[tuple[float, float, Any]]:
     """Yield (α, R(T), mask of nodes that are now leaves) from the whole tree to its root alone."""
     left, right = tree.children_left, tree.children_right
     r = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
@@ -51,7 +56,7 @@ def weakest_links(tree):
         yield alpha, R[0], is_leaf
 
 
-def weakest(r, R, leaves, alive):
+def weakest(r: Any, R: Any, leaves: Any, alive: Any) -> tuple[int, float]:
     """The first node with the least (2), and it."""
     nodes = np.flatnonzero(alive)
     alphas = (r[nodes] - R[nodes]) / (leaves[nodes] - 1.0)
@@ -59,14 +64,14 @@ def weakest(r, R, leaves, alive):
     return nodes[k], alphas[k]
 
 
-def pruning_path(tree):
+def pruning_path(tree: Tree) -> tuple[Any, Any]:
     """All α at which a branch goes, and R(T) after each; the first is 0, for the whole tree."""
     steps = [(alpha, R) for alpha, R, _ in weakest_links(tree)]
     alphas, impurities = map(np.array, zip(*steps, strict=True))
     return alphas, impurities
 
 
-def prune(tree, ccp_alpha):
+def prune(tree: Tree, ccp_alpha: float) -> Tree:
     """The subtree with the least (1) for this α."""
     is_leaf = tree.children_left == LEAF
     for alpha, _, now in weakest_links(tree):
@@ -76,20 +81,20 @@ def prune(tree, ccp_alpha):
     return cut(tree, is_leaf)
 
 
-def cut(tree, is_leaf):
+def cut(tree: Tree, is_leaf: Any) -> Tree:
     """The tree above the nodes `is_leaf`, numbered anew, depth first."""
-    kept, stack = [], [0]
+    visited, stack = [], [0]
     while stack:
         t = stack.pop()
-        kept.append(t)
+        visited.append(t)
         if not is_leaf[t]:
             stack += [tree.children_right[t], tree.children_left[t]]
-    kept = np.array(kept)
+    kept = np.array(visited)
     number = np.full(tree.node_count, LEAF)
     number[kept] = np.arange(len(kept))
     leaf = is_leaf[kept]
 
-    def children(old):
+    def children(old: Any) -> Any:
         return np.where(leaf, LEAF, number[old[kept]])
 
     return Tree(
