@@ -22,7 +22,7 @@ from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.parallel import n_threads, run, split
 
 from ._binning import encode, learn_bins
-from ._hist_boost import SMALL, Booster, Options, Problem
+from ._hist_boost import SMALL, Booster, Options, Problem, best_constant
 from ._hist_inputs import Inputs, group_matrix, interaction_groups
 from ._hist_predict import add_trees, forest_of
 
@@ -136,7 +136,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         self.do_early_stopping_ = len(X) > AUTO if auto else bool(self.early_stopping)
         train, valid = self._split(train, given)
         if not again:
-            base = np.atleast_1d(self._loss.best_constant(train.y, train.weight))
+            base = np.atleast_1d(best_constant(self._loss, train.y, train.weight))
             self._baseline_prediction = base.reshape(1, -1).astype(float)
             self._predictors, self._forest_of = [], (0, None)
             self.train_score_, self.validation_score_ = np.zeros(0), np.zeros(0)

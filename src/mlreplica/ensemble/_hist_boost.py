@@ -14,6 +14,7 @@ and the values of the leaves are then replaced by η times the best constant of 
 A loss of the user's own enters here, as arrays g and h; the kernels never see any loss.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +46,12 @@ from ._hist_grow import (
     grow,
 )
 from ._hist_predict import HistTree
-from ._histogram import SPLIT, UNIT_G, UNIT_H, magnitudes, pack
+from ._histogram import LEAST_H, SPLIT, UNIT_G, UNIT_H, magnitudes, pack
 
 BLOCK = 8192  # rows whose slopes are computed at a time
 SMALL = 40_000  # rows: fewer are not worth waking threads for a pass
 ROOM = 1 << 25  # numbers in all histograms that are kept: 256 MB
-LEAST_H = 1e-3
+LEAST = 1e-3  # of H in a leaf
 
 
 def gamma_value(y, f):
@@ -101,10 +102,10 @@ class Problem(NamedTuple):
 
 
 def slopes(problem, f, g, h, rows):
-    """Write g and h of (1) for some rows; Σ|g| and Σ h of each class."""
+    """Write g and h of (1) for some rows; Σ|g|, Σ h and the smallest h of each class."""
     loss, weight = problem.loss, problem.weight
     constant = loss.hessian is None or loss.code == losses.huber().code
-    total = np.zeros((g.shape[1], 2))
+    total = np.tile([0.0, 0.0, np.inf], (g.shape[1], 1))
     for start in range(rows.start, rows.stop, BLOCK):
         i = slice(start, min(start + BLOCK, rows.stop))
         y_i = problem.y[i]
@@ -112,19 +113,34 @@ def slopes(problem, f, g, h, rows):
         if loss.fused is not None:
             loss.fused(y_i, f_i, g_i, h_i)
         else:
-            g_i[...] = loss.gradient(y_i, f_i)
+            # at a kink the slope to its left, as scikit-learn takes it
+            at = f_i if loss.differentiable else np.nextafter(f_i, -np.inf)
+            g_i[...] = loss.gradient(y_i, at)
             h_i[...] = curvature(loss) if constant else loss.hessian(y_i, f_i)
         if weight is not None:
             g[i] *= weight[i, None]
             h[i] *= weight[i, None]
         for k in range(g.shape[1]):
-            total[k] += magnitudes(g[i, k], h[i, k])
+            total[k] = together(total[k], magnitudes(g[i, k], h[i, k]))
     return total
+
+
+def together(a, b):
+    """Two sums and a minimum of two sets of rows, from those of each."""
+    a, b = np.asarray(a), np.asarray(b)
+    return np.concatenate([a[..., :2] + b[..., :2], np.minimum(a[..., 2:], b[..., 2:])], axis=-1)
 
 
 def curvature(loss):
     """What stands for h where a loss has none, or one that vanishes: its bound, or 1."""
     return loss.curvature if loss.differentiable and np.isfinite(loss.curvature) else 1.0
+
+
+def best_constant(loss, y, weight):
+    """The constant of least loss; a quantile of rows of equal weight is interpolated."""
+    if weight is None and loss.code == losses.quantile().code:
+        return np.quantile(y, loss.parameter)
+    return loss.best_constant(y, weight)
 
 
 def scale(total, room):
@@ -159,9 +175,8 @@ class Booster:
         N, size = 2 * self.leaves - 1, 1024 * int(blocks[:, 1].sum())
         slots = int(max(2, min(self.leaves, ROOM // size)))
         categories, groups = int(problem.columns[:, 2].any()), options.groups
-        least = options.min_samples_leaf if options.min_samples_leaf > 1 else 0.5  # not empty
         self.limits = [
-            self.leaves, options.max_depth or 0, options.growth == "depth", self.constant, slots,
+            self.leaves, options.max_depth or 0, options.growth == "depth", slots,
             self.f.shape[1], 0, problem.loss.differentiable,
             1 if self.side_by_side else min(2 * self.threads, STRETCHES),
         ]  # fmt: skip
@@ -172,7 +187,9 @@ class Booster:
             q=np.empty(n, np.int64),
             state=self.state,
             rows=np.empty((2, n), np.int32),
-            hist=np.empty((slots + 3, size), np.int64),
+            hist=np.empty((slots + 2, size), np.int64),
+            counts=np.zeros(256, np.int64),
+            bests=np.zeros((p, SPLIT + 1)),
             nodes=np.zeros((N + 2, 11), np.int64),
             sums=np.zeros((N, BEST + SPLIT)),
             scratch=np.zeros((len(blocks) + 1, 7, 256)),
@@ -182,24 +199,18 @@ class Booster:
             keys=np.zeros((0, p)),
             notes=np.zeros((N, p, 256) if options.notes else (0, 0, 0)),
             rules=np.array(
-                [options.l2_regularization, least, LEAST_H,
+                [options.l2_regularization, options.min_samples_leaf, LEAST,
                  2.0 * options.min_split_gain, 1.0, 1.0, options.learning_rate,
                  options.max_features],
             ),
         )  # fmt: skip
 
-    @property
-    def constant(self):
-        """Whether h is the same for every row, so that it counts rows."""
-        loss = self.problem.loss
-        same = loss.hessian is None or loss.code in (losses.squared.code, losses.huber().code)
-        return same and self.problem.weight is None
-
     def round(self):
         """One tree for each class, added to the scores; the gains of all splits, if kept."""
         n, K = self.f.shape
         parts = split(n, self.threads, least=SMALL)
-        total = sum(run(lambda rows: slopes(self.problem, self.f, self.g, self.h, rows), parts))
+        found = run(lambda rows: slopes(self.problem, self.f, self.g, self.h, rows), parts)
+        total = functools.reduce(together, found)
         if not np.isfinite(total).all():
             raise ValueError(
                 "the slopes of the loss are too large for their sum to be finite; scale y."
@@ -226,6 +237,9 @@ class Booster:
         # every row may be rounded up by one unit
         s_g, s_h = scale(total[0], 2.0**31 - n - 1), scale(total[1], 2.0**32 - n - 1)
         work.rules[UNIT_G], work.rules[UNIT_H] = 1.0 / s_g, 1.0 / s_h
+        # no side with enough rows has less; half a row is for rounding of their sum
+        enough = self.options.min_samples_leaf
+        work.rules[LEAST_H] = max(LEAST, (enough - 0.5) * total[2] - enough / s_h)
         work = work if keys is None else work._replace(keys=keys)
         parts = split(n, 1 if self.side_by_side else self.threads, least=SMALL)
         run(lambda i: pack(*work.state[:2], K, k, i.start, i.stop, s_g, s_h, work.q), parts)
@@ -251,7 +265,7 @@ class Booster:
             if leaf == 0 or (w is not None and not w.any()):
                 work.sums[leaf, VALUE] = 0.0
                 continue
-            step = loss.best_constant(y[rows] - self.f[rows, k], w)
+            step = best_constant(loss, y[rows] - self.f[rows, k], w)
             work.sums[leaf, VALUE] = step * self.options.learning_rate
             self.f[rows, k] += work.sums[leaf, VALUE]
 

@@ -78,7 +78,7 @@ SPLIT_ON, UP_TO, LEFT, START, END, MISSING, DEPTH, HIST, TABLE, HEAP, FREE = ran
 # and numbers: G, H, rows, value, lower and upper bound of the children's values, gain
 G, H, ROWS, VALUE, LOWER, UPPER, WORTH = range(7)
 BEST = 7  # from here on: the best split of a leaf
-MAX_LEAVES, MAX_DEPTH, BY_LEVEL, EXACT_H, SLOTS, CLASSES, CLASS, FINISH, STRETCHED = range(9)
+MAX_LEAVES, MAX_DEPTH, BY_LEVEL, SLOTS, CLASSES, CLASS, FINISH, STRETCHED = range(8)
 LIMITS, ENDS, WORDS = SIZE, SIZE + 16, SIZE + 16 + STRETCHES  # where they stand in the crew's words
 FOUND = 5  # row of the scratch memory: the best split of the first child, then of the second
 
@@ -92,7 +92,9 @@ class Work(NamedTuple):
     q: np.ndarray  # (n,) packed g and h
     state: np.ndarray  # (3, n·K): g, h, and the scores f to which the tree is added
     rows: np.ndarray  # (2, n) int32: rows in the order of the leaves, and room to sort them
-    hist: np.ndarray  # (S + 3, words·1024): two are lent for a moment, the last counts rows
+    hist: np.ndarray  # (S + 2, words·1024): two are lent for a moment
+    counts: np.ndarray  # (256,) rows of each code of a column
+    bests: np.ndarray  # (p, 8) best split of each column, and whether its rows were counted
     nodes: np.ndarray  # (N + 2, 11)
     sums: np.ndarray  # (N, 14)
     scratch: np.ndarray  # (B + 1, 7, 256)
@@ -120,21 +122,16 @@ def partition(words, start, step, shift, table, rows, spare, lo, hi):
 
 
 @kernel
-def scan_block(blocks, columns, hist, counts, node, sums, mask, scratch, notes, rules, exact, best):
-    """The best split of a node on the columns of a block."""
-    best[GAIN] = 0.0
-    note = scratch[0, :0]
-    for j in range(blocks[2], blocks[3]):
-        if not mask[j]:
-            continue
-        at, column = 256 * j, columns[j]
-        if len(notes):
-            note = notes[node, j]
-        H_j, C_j = hist[at : at + 256], counts[at : at + 256]
-        if column[CATEGORICAL]:
-            best_of_categories(H_j, C_j, exact, j, column, sums, rules, scratch, note, best)
-        else:
-            best_of_column(H_j, C_j, exact, j, column, sums, rules, scratch, note, best)
+def scan(w, hist, counts, exact, node, j, scratch, best):
+    """Write the best split of a node on column j over `best` if it gains more."""
+    column, note = w.columns[j], scratch[0, :0]
+    if len(w.notes):
+        note = w.notes[node, j]
+    H_j, sums = hist[256 * j : 256 * j + 256], w.sums[node]
+    if column[CATEGORICAL]:
+        best_of_categories(H_j, counts, exact, j, column, sums, w.rules, scratch, note, best)
+    else:
+        best_of_column(H_j, counts, exact, j, column, sums, w.rules, scratch, note, best)
 
 
 @kernel
@@ -148,7 +145,7 @@ def work(crew, part, w):
             lo + m * part // parts, lo + m * (part + 1) // parts,
         )  # fmt: skip
     elif kind == CHILDREN:
-        block, counts, scratch = w.blocks[part], w.hist[len(w.hist) - 1], w.scratch[part]
+        block, scratch = w.blocks[part], w.scratch[part]
         start, wide, first = block[0], block[1], 256 * block[2]
         smaller = w.hist[crew[JOB + 1 + SLOT], first : first + 1024 * wide]
         for child in range(2):
@@ -162,10 +159,11 @@ def work(crew, part, w):
                 for k in range(len(hist)):
                     hist[k] -= smaller[k]
             if crew[job + SCAN]:
-                scan_block(
-                    block, w.columns, w.hist[slot], counts, node, w.sums[node], w.mask[child],
-                    scratch, w.notes, w.rules, ZERO, scratch[FOUND + child],
-                )  # fmt: skip
+                best = scratch[FOUND + child]
+                best[GAIN] = 0.0
+                for j in range(block[2], block[3]):
+                    if w.mask[child, j]:
+                        scan(w, w.hist[slot], w.counts, ZERO, node, j, scratch, best)
     else:
         settle(crew, w.nodes, w.nodes[part, HEAP], w.state, w.rows[0], w.sums, w.rules)
 
@@ -340,17 +338,30 @@ def divide(crew, w, node):
 
 @kernel
 def recount(w, node):
-    """Find the best split of a node again, with rows counted instead of estimated."""
+    """The best split of a node whose sides have enough rows; whether there is one.
+
+    Column by column, the one with the largest gain next, until that gain is of counted rows.
+    """
     choose_columns(w.mask, ZERO, node, w.active, w.keys, w.rules)
-    counts, lo, hi = w.hist[len(w.hist) - 1], w.nodes[node, START], w.nodes[node, END]
-    for b in range(len(w.blocks)):
-        start, wide, first = w.blocks[b, 0], w.blocks[b, 1], 256 * w.blocks[b, 2]
-        count_codes(w.words, start, wide, w.rows[0], lo, hi, counts[first : first + 1024 * wide])
-        scan_block(
-            w.blocks[b], w.columns, w.hist[w.nodes[node, HIST]], counts, node, w.sums[node],
-            w.mask[0], w.scratch[b], w.notes, w.rules, ONE, w.scratch[b, FOUND],
-        )  # fmt: skip
-    return best_block(w.scratch, ZERO, w.sums[node, BEST:])
+    hist, counts, scratch = w.hist[w.nodes[node, HIST]], w.counts, w.scratch[len(w.blocks)]
+    lo, hi, p = w.nodes[node, START], w.nodes[node, END], len(w.columns)
+    for j in range(p):
+        w.bests[j, GAIN], w.bests[j, SPLIT] = 0.0, 0.0
+        if w.mask[0, j]:
+            scan(w, hist, counts, ZERO, node, j, scratch, w.bests[j])
+    while True:
+        top = 0
+        for j in range(1, p):
+            top = j if w.bests[j, GAIN] > w.bests[top, GAIN] else top
+        best = w.bests[top]
+        if best[GAIN] == 0.0 or best[SPLIT] > 0.0:
+            break
+        count_codes(w.words, w.columns[top], w.rows[0], lo, hi, counts)
+        best[GAIN], best[SPLIT] = 0.0, 1.0
+        scan(w, hist, counts, ONE, node, top, scratch, best)
+    for k in range(SPLIT):
+        w.sums[node, BEST + k] = best[k]
+    return best[GAIN] > 0.0
 
 
 @kernel
@@ -429,7 +440,7 @@ def grow(crew, w):
         slot = nodes[node, HIST]
         middle = divide(crew, w, node)
         fewest = min(middle - nodes[node, START], nodes[node, END] - middle)
-        if fewest < rules[LEAST_ROWS] and not crew[LIMITS + EXACT_H]:
+        if fewest < rules[LEAST_ROWS]:
             again = recount(w, node)
             if slot == kept:
                 nodes[node, HIST] = -1
@@ -464,15 +475,15 @@ def grow(crew, w):
         if free > 0:
             free -= 1
             other = nodes[free, FREE]
-        scan = np.int64(sums[small, ROWS] >= 2 * rules[LEAST_ROWS])
+        both = np.int64(sums[small, ROWS] >= 2 * rules[LEAST_ROWS])
         choose_columns(w.mask, ZERO, small, w.active, w.keys, rules)
         choose_columns(w.mask, ONE, large, w.active, w.keys, rules)
-        order_child(crew, ZERO, small, nodes, other, BY_ROWS, scan)
+        order_child(crew, ZERO, small, nodes, other, BY_ROWS, both)
         order_child(crew, ONE, large, nodes, slot, BY_SUBTRACTION, ONE)
         share(crew, blocks, w)
         for child in range(2):
             leaf, hist = (large, slot) if child else (small, other)
-            if (child or scan) and best_block(w.scratch, child, sums[leaf, BEST:]):
+            if (child or both) and best_block(w.scratch, child, sums[leaf, BEST:]):
                 size = push(nodes, sums, by_level, size, leaf)
                 nodes[leaf, HIST] = hist if hist < kept else -1
             elif hist < kept:

@@ -27,6 +27,12 @@ offset u_i, the fractional part of i·φ (φ the golden ratio), makes rounding e
 many rows share a value. Whole numbers add up to the same sum in any order: the tree does not
 depend on the number of threads. The values of leaves are computed from g and h as they are.
 
+Rows are not counted. A side of a split has min_samples_leaf rows only if its H is at least that
+many times the smallest h: splits that fail this are left out, and of the others the best is tried.
+Sorting the rows by it counts them. If a side has too few, the columns are counted one after the
+other, the most promising first (`recount` of `_hist_grow.py`). A gain found without counting is a
+bound of the true one, hence the split is the one that counting everything would find.
+
 The larger of two siblings is had by subtraction: its histogram is the parent's less the smaller's.
 
 Chen, Guestrin, XGBoost (2016); Ke et al., LightGBM (2017); Shi et al., Quantized training of
@@ -56,12 +62,13 @@ LAMBDA, LEAST_ROWS, LEAST_H, LEAST_GAIN, UNIT_G, UNIT_H, RATE, SHARE = range(8)
 
 @kernel
 def magnitudes(g, h):
-    """Σ|g| and Σ h, by which the scales of (4) are chosen."""
-    a, b = 0.0, 0.0
+    """Σ|g| and Σ h, by which the scales of (4) are chosen, and the smallest h."""
+    a, b, low = 0.0, 0.0, np.inf
     for i in range(len(g)):
         a += abs(g[i])
         b += h[i]
-    return a, b
+        low = h[i] if h[i] < low else low  # noqa: FURB136
+    return a, b, low
 
 
 @kernel
@@ -104,14 +111,13 @@ def accumulate(words, start, wide, q, rows, lo, hi, H):
 
 
 @kernel
-def count_codes(words, start, wide, rows, lo, hi, C):
-    """C (wide·4·256,) ← how many of rows[lo:hi] have each code."""
-    for j in range(wide * 1024):
-        C[j] = 0
+def count_codes(words, column, rows, lo, hi, C):
+    """C (256,) ← how many of rows[lo:hi] have each code of a column."""
+    at, step, shift = column[AT], column[STEP], column[SHIFT]
+    for code in range(256):
+        C[code] = 0
     for i in range(lo, hi):
-        at = start + np.int64(rows[i]) * wide
-        for k in range(wide):
-            add4(C, 1024 * k, np.int64(words[at + k]), ONE)
+        C[(np.int64(words[at + np.int64(rows[i]) * step]) >> shift) & 255] += 1
 
 
 @kernel
@@ -122,15 +128,14 @@ def value_of(G, H, penalty, lower, upper):
 
 
 @kernel
-def candidates(sums, end, g0, h0, c0, node, rules, monotone, gains):
+def candidates(sums, end, g0, h0, c0, exact, node, rules, monotone, gains):
     """gains[k] ← (3) of "code ≤ k + 1 goes left", 0 where it is not allowed; the largest.
 
-    sums: G, H and rows up to each code; g0, h0, c0 are the sums of missing values sent left.
+    sums: G, H and, if exact, rows up to each code; g0, h0, c0: of missing values sent left.
     node: G, H, rows, value, lower and upper bound of the node.
     """
     G, H, n, v, lower, upper = node[0], node[1], node[2], node[3], node[4], node[5]
-    # rows that are estimated by H are rounded
-    penalty, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_ROWS] - 0.5
+    penalty, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_ROWS] if exact else -np.inf
     least_H, least_gain = rules[LEAST_H], rules[LEAST_GAIN]
     GL, HL, CL = sums[0], sums[1], sums[2]
     worth = G * v
@@ -158,7 +163,8 @@ def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
     """Write the best split on column j over `best` if it gains more; all gains in `note`."""
     sums, gains = scratch[:3], scratch[3]
     m, unit_g, unit_h = column[N_BINS], rules[UNIT_G], rules[UNIT_H]
-    rows_a_unit = node[2] / node[1] if node[1] > 0.0 else 0.0  # estimates rows by their share of H
+    for k in range(len(note)):
+        note[k] = 0.0
     acc = np.int64(0)
     for k in range(m):
         acc += H[k + 1]
@@ -167,7 +173,6 @@ def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
     for k in range(m):
         sums[0, k] *= unit_g
         sums[1, k] *= unit_h
-        sums[2, k] = sums[1, k] * rows_a_unit
     if exact:
         rows = np.int64(0)
         for k in range(m):
@@ -178,16 +183,16 @@ def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
         end = m if column[HAS_MISSING] > missing_left else m - 1  # last: missing against the rest
         if missing_left:
             g0, h0 = unit_g * np.float64(H[0] >> 32), unit_h * np.float64(H[0] & LOW)
-            c0 = np.float64(C[0]) if exact else h0 * rows_a_unit
-        top = candidates(sums, end, g0, h0, c0, node, rules, column[MONOTONE], gains)
+            c0 = np.float64(C[0])
+        top = candidates(sums, end, g0, h0, c0, exact, node, rules, column[MONOTONE], gains)
         for k in range(min(end, len(note))):
             note[k + 1] = max(note[k + 1], gains[k])
         if top == 0:
             continue
         bits = gains.view(np.int64)
-        k = 0
+        k = end - 1 if missing_left else 0  # equal gains: as if from the right
         while bits[k] != top:
-            k += 1
+            k += -1 if missing_left else 1
         if gains[k] > best[GAIN]:
             best[GAIN], best[COLUMN], best[CODE] = gains[k], j, k + 1
             best[MISSING_LEFT], best[BACKWARD] = missing_left, 0
@@ -223,7 +228,6 @@ def best_of_categories(H, C, exact, j, column, node, rules, scratch, note, best)
     if used < 2:
         return
     sums, gains, order = scratch[:3], scratch[3], scratch[ORDER]
-    rows_a_unit = node[2] / node[1]
     for backward in range(2):
         end = (used + 1) // 2 - backward
         G, h, rows = 0.0, 0.0, 0.0
@@ -232,9 +236,8 @@ def best_of_categories(H, C, exact, j, column, node, rules, scratch, note, best)
             G += rules[UNIT_G] * np.float64(H[code] >> 32)
             h += rules[UNIT_H] * np.float64(H[code] & LOW)
             rows += C[code]
-            sums[0, k], sums[1, k] = G, h
-            sums[2, k] = rows if exact else h * rows_a_unit
-        top = candidates(sums, end, 0.0, 0.0, 0.0, node, rules, ZERO, gains)
+            sums[0, k], sums[1, k], sums[2, k] = G, h, rows
+        top = candidates(sums, end, 0.0, 0.0, 0.0, exact, node, rules, ZERO, gains)
         for k in range(min(end, len(note))):
             note[np.int64(order[used - 1 - k] if backward else order[k])] = gains[k]
         if top == 0:
