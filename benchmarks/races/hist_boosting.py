@@ -15,11 +15,11 @@ from benchmarks.race import Race, threads
 TEST = 20_000
 
 
-def make(n, p, target, gaps=0.0, categories=0):
+def make(n, p, target, gaps=0.0, categories=0, seed=0):
     """Columns of which a fifth matter, alone and in pairs; `target`: "number", 2 or 10 classes."""
 
     def data():
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         m = n + min(n, TEST)
         X = rng.normal(size=(m, p))
         for j in range(categories):

@@ -16,6 +16,7 @@ MODULES = [
     "linear_model",
     "svm",
     "tree",
+    "ensemble",
     "kernel_ridge",
     "decomposition",
     "kernel_approximation",

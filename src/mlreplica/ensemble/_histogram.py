@@ -20,12 +20,12 @@ codes adds up from the left and finds the best (3). Two things make the pass che
 
 One addition for both sums. g and h are rounded to whole numbers and share 64 bits:
 
-    q_i = ⌊s_g g_i + u_i⌋ · 2³² + ⌊s_h h_i + u_i⌋                                               (4)
+    q_i = ⌊s_g g_i + ½⌋ · 2³² + ⌊s_h h_i + ½⌋                                                   (4)
 
-The powers of two s_g, s_h are as large as Σ|q| < 2³¹ allows, so that no sum of rows overflows. The
-offset u_i, the fractional part of i·φ (φ the golden ratio), makes rounding errors cancel where
-many rows share a value. Whole numbers add up to the same sum in any order: the tree does not
-depend on the number of threads. The values of leaves are computed from g and h as they are.
+The powers of two s_g, s_h are as large as Σ|q| < 2³¹ allows, so that no sum of rows overflows.
+Whole numbers add up to the same sum in any order: the tree does not depend on the number of
+threads, and columns that divide the rows alike gain exactly alike (the first is taken). The values
+of leaves are computed from g and h as they are.
 
 Rows are not counted. A side of a split has min_samples_leaf rows only if its H is at least that
 many times the smallest h: splits that fail this are left out, and of the others the best is tried.
@@ -48,7 +48,7 @@ LOW = 0xFFFFFFFF
 # arguments of kernels: Numba compiles a kernel anew for every plain whole number in a call
 ZERO, ONE = np.int64(0), np.int64(1)
 AHEAD = 24  # rows: how early memory is asked for
-GOLDEN = 0.6180339887498949
+NOISE = 1e-10  # a gain that is a smaller part of the node's worth is none
 SUPPORT = 10.0  # rows a category must have to be told apart, and the smoothing of its mean
 GAIN, COLUMN, CODE, MISSING_LEFT, G_LEFT, H_LEFT, BACKWARD = range(7)  # of a split
 SPLIT = 7
@@ -75,10 +75,8 @@ def magnitudes(g, h):
 def pack(g, h, K, k, first, stop, s_g, s_h, q):
     """(4) for the rows first … stop − 1; g and h have K columns, of which this is k."""
     for i in range(first, stop):
-        u = i * GOLDEN
-        u -= np.floor(u)
-        a = np.int64(np.floor(g[i * K + k] * s_g + u))
-        q[i] = (a << 32) + np.int64(np.floor(h[i * K + k] * s_h + u))
+        a = np.int64(np.floor(g[i * K + k] * s_g + 0.5))
+        q[i] = (a << 32) + np.int64(np.floor(h[i * K + k] * s_h + 0.5))
 
 
 @kernel
@@ -136,9 +134,10 @@ def candidates(sums, end, g0, h0, c0, exact, node, rules, monotone, gains):
     """
     G, H, n, v, lower, upper = node[0], node[1], node[2], node[3], node[4], node[5]
     penalty, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_ROWS] if exact else -np.inf
-    least_H, least_gain = rules[LEAST_H], rules[LEAST_GAIN]
+    least_H = rules[LEAST_H]
     GL, HL, CL = sums[0], sums[1], sums[2]
     worth = G * v
+    least_gain = max(rules[LEAST_GAIN], -NOISE * worth)
     for k in range(end):
         gl, hl, cl = GL[k] + g0, HL[k] + h0, CL[k] + c0
         gr, hr, cr = G - gl, H - hl, n - cl
