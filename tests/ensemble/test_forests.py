@@ -215,3 +215,14 @@ def test_bad_input_is_told(cls):
     expected = clone(model).fit(X, y).predict(X)
     for scale in (1e-300, 1e300 / 8):
         assert_array_equal(clone(model).fit(X * scale, y).predict(X * scale), expected)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "poisson", "absolute_error"])
+def test_thresholds_are_drawn_between_numbers_as_large_as_there_are(criterion):
+    X, y = data("iris")
+    X, y = np.column_stack([X, np.where(y == 0, -1.0, 1.0)]) * (1e308 / 8), y + 1.0
+    model = ExtraTreesRegressor(3, criterion=criterion, random_state=0).fit(X, y)
+    assert_array_equal(model.predict(X), y)
+    for tree in model.estimators_:
+        inner = tree.tree_.children_left >= 0
+        assert np.isfinite(tree.tree_.threshold[inner]).all()

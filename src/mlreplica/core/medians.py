@@ -30,6 +30,7 @@ from .nodes import (
     THRESHOLD,
     WEIGHT,
     draw,
+    draw_between,
 )  # fmt: skip
 from .splits import EPSILON
 
@@ -163,9 +164,8 @@ class Grower:
         found = (-np.inf, 0.0, 0)
         if o["random"]:
             least, most = x[order[0]], x[order[valid - 1]]
-            threshold = (most - least) * draw(self.state) / 2147483647.0 + least
+            threshold = draw_between(self.state, least, most)
             sides = [draw(self.state) % 2 if missing else 0]
-            threshold = least if threshold == most else threshold
         else:
             sides = [0, 1] if missing else [0]
         for side in sides:

@@ -63,6 +63,17 @@ def draw(state: Any) -> Any:
 
 
 @strict
+def draw_between(state: Any, least: float, most: float) -> Any:
+    """A random number from `least` to below `most`."""
+    number = np.float64(draw(state))
+    threshold = (most - least) * number / 2147483647.0 + least
+    if not np.isfinite(threshold):  # too large a product
+        share = number / 2147483647.0
+        threshold = least * (1.0 - share) + most * share
+    return least if threshold >= most else threshold
+
+
+@strict
 def sort_keys(a: Any, b: Any, m: int, levels: int, count: Any) -> Any:
     """a[:m] sorted by rank, which is at most `levels`; the result is a or b."""
     if m <= SMALL:
@@ -157,10 +168,8 @@ def weigh_random(
         most = max(most, v)
     if missing == m or (least == most and missing == 0):
         return True, False, 0.0, 0
-    threshold: Any = (most - least) * np.float64(draw(state)) / 2147483647.0 + least
+    threshold: Any = draw_between(state, least, most)
     side = draw(state) % 2 if missing else 0
-    if threshold == most:
-        threshold = least
     for k in range(len(S)):
         L[k] = 0.0
     t, n_left = 0.0, 0

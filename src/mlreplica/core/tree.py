@@ -12,7 +12,8 @@
 one integer, left child << 32 | feature, and the right child stands beside the left one, so that a
 step is `left + (x > threshold)`, without a branch. A leaf is its own left child and has threshold
 ∞. A step waits for memory, so 64 walks go on at once, of 64 rows through one tree or of a few rows
-through 64 trees; those that have arrived are dropped.
+through 64 trees; those that have arrived are dropped. Some thousand rows go through a tree before
+the next one is read: it stays in the cache as long as it is used.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ from .jit import kernel
 from .parallel import n_threads, run, split
 
 LANES = 64
-FEATURE = np.int64(0x7FFFFFFF)  # the bits of a link that hold the feature
-MISSING_RIGHT = np.int64(0x80000000)  # and the one that sends missing values right
+BLOCK = 4096  # rows that go through one tree after the other while both are in the cache
+U = np.uint64
+FEATURE = U(0x7FFFFFFF)  # the bits of a link that hold the feature
+MISSING_RIGHT = U(0x80000000)  # the one that sends missing values right
+CHILD = U(32)  # and how far above them the left child stands
 LEAF, UNDEFINED = -1, -2
 
 
@@ -261,7 +265,7 @@ def pack_tree(
         if left[node] >= 0:
             links[k, 1] = ((start + placed) << 32) | feature[node]
             if not missing_left[node]:
-                links[k, 1] |= MISSING_RIGHT
+                links[k, 1] |= np.int64(MISSING_RIGHT)
             nodes[k, 0] = threshold[node]
             ids[placed], ids[placed + 1] = left[node], right[node]
             placed += 2
@@ -271,23 +275,48 @@ def pack_tree(
 
 
 @kernel
-def walk_lanes(X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, active: Any) -> None:
-    """Take `lanes` walks, of rows row[l] from nodes at[l], to their leaves."""
+def any_missing(X: Any) -> bool:
+    """Whether there is a NaN."""
+    missing = 0
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            missing += X[i, j] != X[i, j]
+    return missing > 0
+
+
+@kernel
+def walk_lanes(
+    X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, active: Any, missing: bool
+) -> None:
+    """Take `lanes` walks, of rows row[l] from nodes at[l], to their leaves.
+
+    Numbers are unsigned, as an index below 0 would have to be looked for. X has NaN if `missing`.
+    """
     for l in range(lanes):
         active[l] = l
-    left_over = lanes
-    while left_over > 0:
-        kept = 0
-        for j in range(left_over):
-            l = active[j]
-            k = at[l]
-            link = links[k, 1]
-            x = X[row[l], link & FEATURE]
-            right = (x > nodes[k, 0]) | (np.isnan(x) & ((link & MISSING_RIGHT) != 0))
-            k_next = (link >> 32) + right
-            at[l] = k_next
-            active[kept] = l
-            kept += k_next != k
+    left_over = U(lanes)
+    while left_over > U(0):
+        kept = U(0)
+        if missing:
+            for j in range(left_over):
+                l = active[j]
+                k = at[l]
+                link = U(links[k, 1])
+                x = X[row[l], link & FEATURE]
+                right = (x > nodes[k, 0]) | (np.isnan(x) & ((link & MISSING_RIGHT) != U(0)))
+                k_next = (link >> CHILD) + U(right)
+                at[l] = k_next
+                active[kept] = l
+                kept += U(k_next != k)
+        else:
+            for j in range(left_over):
+                l = active[j]
+                k = at[l]
+                link = U(links[k, 1])
+                k_next = (link >> CHILD) + U(X[row[l], link & FEATURE] > nodes[k, 0])
+                at[l] = k_next
+                active[kept] = l
+                kept += U(k_next != k)
         left_over = kept
 
 
@@ -295,48 +324,55 @@ def walk_lanes(X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, ac
 def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, ids: Any, out: Any) -> None:
     """The leaf of every row in every tree."""
     n, trees = out.shape
-    row, at, active = (
-        np.empty(LANES, np.int64),
-        np.empty(LANES, np.int64),
-        np.empty(LANES, np.int64),
-    )
-    for first in range(0, n, LANES):
-        lanes = min(LANES, n - first)
+    row, at, active = np.empty(LANES, U), np.empty(LANES, U), np.empty(LANES, U)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        missing = any_missing(X[start:stop])
         for t in range(trees):
-            for l in range(lanes):
-                row[l], at[l] = first + l, roots[t]
-            walk_lanes(X, row, at, lanes, nodes, links, active)
-            for l in range(lanes):
-                out[first + l, t] = ids[at[l]]
+            for first in range(start, stop, LANES):
+                lanes = min(LANES, stop - first)
+                for l in range(lanes):
+                    row[l], at[l] = first + l, roots[t]
+                walk_lanes(X, row, at, lanes, nodes, links, active, missing)
+                for l in range(lanes):
+                    out[row[l], t] = ids[at[l]]
 
 
 @kernel
 def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, values: Any, out: Any) -> None:
     """Add the values of a row's leaves to its sums; few rows go through many trees at once."""
-    n, width = out.shape
-    trees = len(roots) - 1
-    row, at, active = (
-        np.empty(LANES, np.int64),
-        np.empty(LANES, np.int64),
-        np.empty(LANES, np.int64),
-    )
+    n, trees = len(out), len(roots) - 1
+    row, at, active = np.empty(LANES, U), np.empty(LANES, U), np.empty(LANES, U)
     if n < LANES // 2:
+        missing = any_missing(X)
         for i in range(n):
             for first in range(0, trees, LANES):
                 lanes = min(LANES, trees - first)
                 for l in range(lanes):
                     row[l], at[l] = i, roots[first + l]
-                walk_lanes(X, row, at, lanes, nodes, links, active)
-                for l in range(lanes):
-                    for k in range(width):
-                        out[i, k] += values[at[l], k]
+                walk_lanes(X, row, at, lanes, nodes, links, active, missing)
+                add_values(row, at, lanes, values, out)
         return
-    for first in range(0, n, LANES):
-        lanes = min(LANES, n - first)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        missing = any_missing(X[start:stop])
         for t in range(trees):
-            for l in range(lanes):
-                row[l], at[l] = first + l, roots[t]
-            walk_lanes(X, row, at, lanes, nodes, links, active)
-            for l in range(lanes):
-                for k in range(width):
-                    out[first + l, k] += values[at[l], k]
+            for first in range(start, stop, LANES):
+                lanes = min(LANES, stop - first)
+                for l in range(lanes):
+                    row[l], at[l] = first + l, roots[t]
+                walk_lanes(X, row, at, lanes, nodes, links, active, missing)
+                add_values(row, at, lanes, values, out)
+
+
+@kernel
+def add_values(row: Any, at: Any, lanes: int, values: Any, out: Any) -> None:
+    """out[row[l]] += values[at[l]] for every lane."""
+    width = out.shape[1]
+    if width == 1:
+        for l in range(lanes):
+            out[row[l], 0] += values[at[l], 0]
+    else:
+        for l in range(lanes):
+            for k in range(width):
+                out[row[l], k] += values[at[l], k]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlreplica.core.nodes import draw
+from mlreplica.core.nodes import draw, draw_between
 from mlreplica.core.splits import CLOSE, EPSILON, GINI, SQUARED, impurity, strict, worth
 from mlreplica.core.tree import Tree
 
@@ -263,13 +263,7 @@ def try_random(x: Any, given: Any, S: Any, T: float, limits: Any, work: Any) -> 
         least, most = min(least, x[i]), max(most, x[i])
     if least == most:
         return True, False, 0.0
-    number = np.float64(draw(work.state))
-    threshold = (most - least) * number / 2147483647.0 + least
-    if not np.isfinite(threshold):  # too large a product
-        share = number / 2147483647.0
-        threshold = least * (1.0 - share) + most * share
-    if threshold == most:
-        threshold = least
+    threshold = draw_between(work.state, least, most)
     L, R = work.L, work.R
     t, n_left = 0.0, 0
     for k in range(len(S)):
