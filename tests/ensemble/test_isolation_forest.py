@@ -173,3 +173,21 @@ def test_bad_input_is_told():
     assert (
         IsolationForest(random_state=0).fit(np.ones((9, 2))).predict(np.ones((9, 2))) == 1
     ).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"max_features": 2, "bootstrap": True}])
+def test_estimators_predict_the_paths(options):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    X[::9, 1] = np.nan
+    model = IsolationForest(n_estimators=5, warm_start=True, random_state=0, **options).fit(X)
+    first = model.estimators_[0]
+    model.set_params(n_estimators=8).fit(X)
+    assert len(model.estimators_) == 8
+    assert model.estimators_[0] is first
+    members = zip(model.estimators_, model.estimators_features_, strict=True)
+    paths = np.mean([tree.predict(X[:, columns]) for tree, columns in members], axis=0)
+    expected = -np.exp2(-paths / average_path(model.max_samples_))
+    assert_allclose(model.score_samples(X), expected, rtol=1e-12)
+    assert len(pickle.loads(pickle.dumps(model)).estimators_) == 8
+    with pytest.raises(AttributeError, match="estimators_"):
+        IsolationForest().estimators_  # noqa: B018

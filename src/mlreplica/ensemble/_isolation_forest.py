@@ -29,7 +29,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mlreplica.core.parallel import n_threads, run, split
 from mlreplica.core.validation import FLOATS
+from mlreplica.tree import ExtraTreeRegressor
 
+from ._forest_base import Made
+from ._isolation_members import as_trees
 from ._isolation_trees import (
     STEP,
     Forest,
@@ -79,6 +82,8 @@ class IsolationForest(OutlierMixin, BaseEstimator):
 
     Attributes
     ----------
+    estimators_ : list of ExtraTreeRegressor
+        The trees, as estimators that predict the path (1) in the columns of each.
     estimators_features_ : list of ndarray
         The columns of each tree.
     estimators_samples_ : list of ndarray
@@ -193,6 +198,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         else:
             seeds = numbers(self.random_state, self.n_estimators)
             self._seeds = np.concatenate([self._seeds, seeds[known:]]) if known else seeds
+            self._made = self._made if known else Made()
             forest = self._grow(X, seeds[known:])
             self._forest = together([self._forest, forest]) if known else forest
         if self.contamination == "auto":
@@ -346,6 +352,22 @@ class IsolationForest(OutlierMixin, BaseEstimator):
             −1 for an outlier, +1 otherwise.
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    @property
+    def estimators_(self):
+        """The trees as estimators, made when first asked for."""
+        if not hasattr(self, "_forest"):
+            raise AttributeError(f"This {type(self).__name__} has no attribute 'estimators_'")
+        known = self._made.estimators
+        new = slice(len(known), None)
+        trees = as_trees(self._forest, self._drawn_columns(self._seeds), new)
+        for tree, seed in zip(trees, self._seeds[new], strict=True):
+            max_depth = int(np.ceil(np.log2(max(self.max_samples_, 2))))
+            made = ExtraTreeRegressor(max_depth=max_depth, max_features=1, random_state=int(seed))
+            made.n_features_in_, made.n_outputs_, made.tree_ = self._max_features, 1, tree
+            made.max_features_ = 1
+            known.append(made)
+        return known
 
     @property
     def estimators_samples_(self):
