@@ -134,7 +134,7 @@ def package(tmp_path):
     (home / "core").mkdir(parents=True)
     for folder in (home, home / "core"):
         (folder / "__init__.py").write_text("")
-    for name in ("jit.py", "cache.py"):
+    for name in ("jit.py", "cache.py", "parts.py"):
         shutil.copy(Path(jit.__file__).parent / name, home / "core" / name)
     (home / "callee.py").write_text(
         "from .core.jit import kernel\n@kernel\ndef f(x):\n    return x + 1.0\n"
@@ -260,3 +260,25 @@ def test_a_long_first_compilation_is_said_once(package, tmp_path):
     assert said.startswith("compiled g in 3.0 s; kept on disk")
     assert said.count("compiled") == 1
     assert python(code, **env) == ""  # a cached kernel is no news
+
+
+@kernel(part=True)
+def half(x):
+    return x / 2.0
+
+
+@kernel(part=True)
+def quarters(x):
+    return half(half(x[0])), half(half(x[1]))
+
+
+@kernel
+def sum_of_quarters(x):
+    a, b = quarters(x)
+    return a + b
+
+
+def test_a_part_is_compiled_within_the_kernel_that_calls_it():
+    assert sum_of_quarters(np.array([4.0, 8.0])) == 3.0
+    assert half(3.0) == 1.5  # Python may call it too
+    assert "dispatcher" not in vars(quarters)

@@ -25,13 +25,16 @@ SHIP_TO = os.environ.get("MLREPLICA_SHIP_TO")  # set while a wheel is built
 SHIPPED = Path(SHIP_TO or PACKAGE / "_kernels")
 
 
+MARKS = b"@kernel", b"@formula", b"@strict"  # how a file shows that it holds kernels
+
+
 @functools.cache
 def sources() -> str:
     """Hash of every file of this package that holds kernels or formulas."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_bytes()
-        if b"@kernel" in text or b"@formula" in text:
+        if any(mark in text for mark in MARKS):
             digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + text + b"\0")
     return digest.hexdigest()
 

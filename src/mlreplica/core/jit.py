@@ -43,24 +43,39 @@ logger = logging.getLogger("mlreplica")
 class Kernel:
     """A function that Numba compiles at its first call, in nopython mode and without the GIL."""
 
-    def __init__(self, function: Callable[..., Any], fastmath: frozenset[str]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fastmath: frozenset[str], part: bool = False
+    ) -> None:
         functools.update_wrapper(self, function)
-        self.py_func, self.fastmath = function, fastmath
+        self.py_func, self.fastmath, self.is_part = function, fastmath, part
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """Numba's object behind this kernel."""
-        numba = import_numba()
-        options = {"nogil": True, "error_model": "numpy", "fastmath": set(self.fastmath)}
-        dispatcher = numba.njit(**options)(self.py_func)
+        """Numba's object behind this kernel when Python calls it: kept on disk."""
         from .cache import KernelCache
 
+        dispatcher = self.compiled()
         dispatcher._cache = KernelCache(self.py_func)
         return dispatcher
 
+    @functools.cached_property
+    def part(self) -> Any:
+        """Numba's object behind this kernel inside of others, which keep its code in their own."""
+        from .parts import PartCompiler
+
+        return self.compiled(
+            no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler
+        )
+
+    def compiled(self, **options: Any) -> Any:
+        """What Numba makes of the function, at the first call with arguments of new types."""
+        fastmath = set(self.fastmath)
+        jit = import_numba().njit(nogil=True, error_model="numpy", fastmath=fastmath, **options)
+        return jit(self.py_func)
+
     @property
     def _numba_type_(self) -> Any:  # how Numba sees a kernel that another kernel calls
-        return self.dispatcher._numba_type_
+        return (self.part if self.is_part else self.dispatcher)._numba_type_
 
     def __call__(self, *args: Any) -> Any:
         return self.dispatcher(*args)
@@ -79,12 +94,23 @@ class Formula(Kernel):
 @overload
 def kernel(function: Callable[..., Any]) -> Any: ...
 @overload
-def kernel(*, fastmath: frozenset[str]) -> Callable[[Callable[..., Any]], Any]: ...
-def kernel(function: Callable[..., Any] | None = None, *, fastmath: frozenset[str] = SAFE) -> Any:
-    """Mark a loop for compilation; widen `fastmath` only where the result is proved unharmed."""
+def kernel(
+    *, fastmath: frozenset[str] = SAFE, part: bool = False
+) -> Callable[[Callable[..., Any]], Any]: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    fastmath: frozenset[str] = SAFE,
+    part: bool = False,
+) -> Any:
+    """Mark a loop for compilation; widen `fastmath` only where the result is proved unharmed.
+
+    A `part` is optimised only within the kernels that call it (`core/parts.py`): for many small
+    kernels that call each other.
+    """
     if function is None:
-        return functools.partial(kernel, fastmath=fastmath)
-    return function if PURE_PYTHON else Kernel(function, fastmath)
+        return functools.partial(kernel, fastmath=fastmath, part=part)
+    return function if PURE_PYTHON else Kernel(function, fastmath, part)
 
 
 def formula(function: Callable[..., Any]) -> Any:

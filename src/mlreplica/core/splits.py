@@ -43,7 +43,8 @@ EPSILON = np.finfo(np.float64).eps
 MODE, CRITERION, OUTPUTS, MAX_FEATURES, MAX_DEPTH, MIN_SPLIT, MIN_LEAF = range(7)
 MIN_WEIGHT, MAX_LEAVES, MIN_GAIN, TOTAL = range(7, 11)  # leaves −1: depth first; weight of all rows
 
-strict = kernel(fastmath=frozenset())  # sums in the order written: the same tree on every machine
+# Sums in the order written: the same tree on every machine.
+strict = kernel(fastmath=frozenset(), part=True)
 
 
 @strict
