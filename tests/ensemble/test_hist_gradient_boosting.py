@@ -200,14 +200,14 @@ def test_every_round_lowers_a_convex_loss(loss):
 
 
 @pytest.mark.parametrize("make", [regressor, classifier])
-def test_a_weight_is_a_repetition(make):
+@pytest.mark.parametrize("leaves", [8, 31])
+def test_a_weight_is_a_repetition(make, leaves):
     X, y = sample()
     y = y > 0 if make is classifier else y
     weight = np.random.default_rng(1).integers(0, 4, size=len(y))
-    one = make(min_samples_leaf=1, max_leaf_nodes=8).fit(X, y, sample_weight=weight)
-    other = make(min_samples_leaf=1, max_leaf_nodes=8).fit(
-        np.repeat(X, weight, axis=0), np.repeat(y, weight)
-    )
+    model = make(min_samples_leaf=1, max_leaf_nodes=leaves, max_iter=30)
+    one = clone(model).fit(X, y, sample_weight=weight)
+    other = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert_allclose(one._raw_predict(X), other._raw_predict(X), rtol=1e-7, atol=1e-7)
 
 

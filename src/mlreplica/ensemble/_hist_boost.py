@@ -51,6 +51,7 @@ from ._histogram import LEAST_H, SPLIT, UNIT_G, UNIT_H, magnitudes, pack
 BLOCK = 8192  # rows whose slopes are computed at a time
 SMALL = 40_000  # rows: fewer are not worth waking threads for a pass
 ROOM = 1 << 25  # numbers in all histograms that are kept: 256 MB
+REPEATED = 1 << 24  # the most rows that whole weights may stand for
 LEAST = 1e-3  # of H in a leaf
 
 
@@ -159,6 +160,9 @@ class Booster:
         self.g, self.h, self.f = self.state.reshape(3, n, K)
         self.f[:] = f
         self.threads = n_threads()
+        weight = problem.weight
+        whole = weight is not None and weight.sum() < REPEATED and (weight % 1.0 == 0.0).all()
+        self.repeats = weight if whole else np.zeros(0)
         # several classes: a tree for each thread; one: all threads for the tree
         self.side_by_side = K > 1 and self.threads > 1 and n > 2000
         leaves = min(options.max_leaf_nodes or n, max(1, n // least))
@@ -234,15 +238,17 @@ class Booster:
     def _tree(self, work, k, total, keys):
         """Grow the tree of class k."""
         n, K = self.f.shape
+        count = self.repeats.sum() if len(self.repeats) else n
         # every row may be rounded up by one unit
-        s_g, s_h = scale(total[0], 2.0**31 - n - 1), scale(total[1], 2.0**32 - n - 1)
+        s_g, s_h = scale(total[0], 2.0**31 - count - 1), scale(total[1], 2.0**32 - count - 1)
         work.rules[UNIT_G], work.rules[UNIT_H] = 1.0 / s_g, 1.0 / s_h
         # no side with enough rows has less; half a row is for rounding of their sum
         enough = self.options.min_samples_leaf
         work.rules[LEAST_H] = max(LEAST, (enough - 0.5) * total[2] - enough / s_h)
         work = work if keys is None else work._replace(keys=keys)
         parts = split(n, 1 if self.side_by_side else self.threads, least=SMALL)
-        run(lambda i: pack(*work.state[:2], K, k, i.start, i.stop, s_g, s_h, work.q), parts)
+        slopes = *work.state[:2], self.repeats
+        run(lambda i: pack(*slopes, K, k, i.start, i.stop, s_g, s_h, work.q), parts)
         if len(work.notes):
             work.notes[:] = 0.0
         shared = crew.words(WORDS)

@@ -72,11 +72,16 @@ def magnitudes(g, h):
 
 
 @kernel
-def pack(g, h, K, k, first, stop, s_g, s_h, q):
-    """(4) for the rows first … stop − 1; g and h have K columns, of which this is k."""
+def pack(g, h, repeats, K, k, first, stop, s_g, s_h, q):
+    """(4) for the rows first … stop − 1; g and h have K columns, of which this is k.
+
+    repeats: how often each row counts; or nothing. A row is rounded, then repeated.
+    """
     for i in range(first, stop):
-        a = np.int64(np.floor(g[i * K + k] * s_g + 0.5))
-        q[i] = (a << 32) + np.int64(np.floor(h[i * K + k] * s_h + 0.5))
+        times = repeats[i] if len(repeats) else 1.0
+        once = 1.0 / max(times, 1.0)
+        a = np.int64(times * np.floor(g[i * K + k] * once * s_g + 0.5))
+        q[i] = (a << 32) + np.int64(times * np.floor(h[i * K + k] * once * s_h + 0.5))
 
 
 @kernel
