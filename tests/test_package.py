@@ -23,7 +23,8 @@ import builtins, pkgutil, sys
 import mlreplica
 
 HEAVY = {"numba", "llvmlite", "matplotlib", "pandas", "polars", "dask", "typer", "rich"}
-BUSINESS = tuple(f"mlreplica.{name}" for name in ("cli", "plotting", "scale", "core.cache"))
+OWN = "cli", "plotting", "scale", "core.cache", "core.parts"  # loaded where they are used
+BUSINESS = tuple(f"mlreplica.{name}" for name in OWN)
 plain_import = builtins.__import__
 
 def watched_import(name, globals=None, *rest):

@@ -55,7 +55,7 @@ def partial_dependence(estimator, X, features, **options):
     >>> from mlreplica.ensemble import GradientBoostingRegressor
     >>> from mlreplica.inspection import partial_dependence
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = GradientBoostingRegressor(n_estimators=20).fit(X, y)
+    >>> model = GradientBoostingRegressor(n_estimators=20, random_state=0).fit(X, y)
     >>> partial_dependence(model, X, [2], grid_resolution=5)["average"].round(1)
     array([[-22.7, -22.7,  18.6,  25.6,  57.1]])
     """
