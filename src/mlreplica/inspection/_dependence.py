@@ -16,14 +16,54 @@ Friedman, Greedy function approximation (2001); Breiman, Random forests (2001), 
 
 import numpy as np
 import sklearn.ensemble
+from joblib import parallel_config
 from sklearn.base import is_classifier, is_regressor
 from sklearn.inspection import PartialDependenceDisplay as Display
 from sklearn.inspection import partial_dependence as partial_dependence_of_any
-from sklearn.inspection import permutation_importance
+from sklearn.inspection import permutation_importance as permutation_importance_of_any
 
 from mlreplica.core.tree import LEAF, Tree
 
 __all__ = ["PartialDependenceDisplay", "partial_dependence", "permutation_importance"]
+
+
+def permutation_importance(estimator, X, y, **options):
+    """How much the score falls when the values of one feature are shuffled among the rows.
+
+    Takes the parameters of scikit-learn's function and returns what it returns; `n_jobs` are
+    threads.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        Rows, better such as the model has not seen.
+    y : array-like of shape (n_samples,) or None
+        Their targets.
+    **options
+        `scoring`, `n_repeats`, `n_jobs`, `random_state`, `sample_weight`, `max_samples`.
+
+    Returns
+    -------
+    result : Bunch
+        `importances_mean`, `importances_std`, and `importances` of every shuffle.
+
+    Examples
+    --------
+    >>> from mlreplica.datasets import load_diabetes
+    >>> from mlreplica.inspection import permutation_importance
+    >>> from mlreplica.linear_model import Ridge
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> int(
+    ...     permutation_importance(
+    ...         Ridge().fit(X, y), X, y, random_state=0
+    ...     ).importances_mean.argmax()
+    ... )
+    2
+    """
+    with parallel_config(prefer="threads"):
+        return permutation_importance_of_any(estimator, X, y, **options)
 
 
 def partial_dependence(estimator, X, features, **options):
