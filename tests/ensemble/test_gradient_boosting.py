@@ -1,5 +1,6 @@
 import pickle
 
+import matplotlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -284,7 +285,7 @@ def test_partial_dependence_by_recursion_is_scikit_learns():
 
 
 def test_partial_dependence_display():
-    pytest.importorskip("matplotlib").use("Agg")
+    matplotlib.use("Agg")
     X, y = rows()
     model = GradientBoostingRegressor(n_estimators=5).fit(X, y)
     display = PartialDependenceDisplay.from_estimator(model, X, [0, (1, 2)], grid_resolution=5)

@@ -472,14 +472,6 @@ def test_a_pickle_predicts_the_same():
         assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
-def left_out(_):
-    """What scikit-learn leaves out for its classes: `min_samples_leaf` counts rows, not weights."""
-    return {"check_sample_weight_equivalence_on_dense_data": "a leaf of 5 rows, of any weight"}
-
-
-@parametrize_with_checks(
-    [classifier(min_samples_leaf=5), regressor(min_samples_leaf=5)],
-    expected_failed_checks=left_out,
-)
+@parametrize_with_checks([classifier(min_samples_leaf=1), regressor(min_samples_leaf=1)])
 def test_sklearn_contract(estimator, check):
     check(estimator)

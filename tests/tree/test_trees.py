@@ -2,6 +2,7 @@
 
 import pickle
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -300,7 +301,6 @@ def test_text_and_drawings():
     bundle = model._repr_mimebundle_()
     assert bundle["text/html"].count("<rect") == model.tree_.node_count
     assert "petal" in bundle["text/html"]
-    plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     plt.close("all")
     boxes = ours.plot_tree(DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y))
