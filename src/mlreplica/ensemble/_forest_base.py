@@ -26,7 +26,6 @@ wherever float32 can hold the values of X.
 The classes stand on scikit-learn's, which keep parameters and check targets and weights.
 """
 
-from numbers import Integral
 from warnings import warn
 
 import numpy as np
@@ -44,6 +43,7 @@ from mlreplica.core.grow import grow
 from mlreplica.core.parallel import run, split
 from mlreplica.core.pruning import prune
 from mlreplica.core.tree import Packed
+from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
 from mlreplica.core.validation import FLOATS
 
 from ._forest_trees import packable, plain_data, plain_tree
@@ -283,46 +283,18 @@ class Forest:
 
     def _tree_limits(self, n, p):
         """The parameters of a tree as numbers of rows and columns."""
-        least, split = self.min_samples_leaf, self.min_samples_split
-        least = int(least) if isinstance(least, Integral) else int(np.ceil(least * n))
-        split = int(split) if isinstance(split, Integral) else max(2, int(np.ceil(split * n)))
+        classes = self.n_classes_ if is_classifier(self) else None
         return {
             "criterion": self.criterion,
             "splitter": self._splitter,
             "max_depth": self.max_depth,
-            "min_samples_split": max(split, 2 * least),
-            "min_samples_leaf": least,
+            **least_rows(self.min_samples_split, self.min_samples_leaf, n),
             "min_weight_fraction": self.min_weight_fraction_leaf,
-            "max_features": columns_a_node(self.max_features, p),
+            "max_features": columns_drawn(self.max_features, p),
             "max_leaf_nodes": self.max_leaf_nodes,
             "min_impurity_decrease": self.min_impurity_decrease,
-            "monotonic_cst": self._signs(p),
+            "monotonic_cst": monotonic_signs(self.monotonic_cst, p, self.n_outputs_, classes),
         }
-
-    def _signs(self, p):
-        """Monotonic constraints as the grower takes them: on the share of class 0."""
-        if self.monotonic_cst is None:
-            return None
-        if self.n_outputs_ > 1:
-            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
-        signs = np.asarray(self.monotonic_cst)
-        if signs.shape[0] != p:
-            raise ValueError(
-                f"monotonic_cst has shape {signs.shape[0]} but the input data X has {p} features."
-            )
-        if not np.isin(signs, (-1, 0, 1)).all():
-            raise ValueError(
-                "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
-                f"{np.unique(signs)}"
-            )
-        signs = signs.astype(np.int8)
-        if not is_classifier(self):
-            return signs
-        if self.n_classes_[0] > 2:
-            raise ValueError(
-                "Monotonicity constraints are not supported with multiclass classification"
-            )
-        return -signs
 
     def _rows(self, X):
         """New rows, dense; a plain array of finite floats is taken as it is."""
@@ -544,16 +516,3 @@ class Averages:
         check_is_fitted(self)
         means = self._means(X)
         return means[:, 0] if self.n_outputs_ == 1 else means
-
-
-def columns_a_node(max_features, p):
-    """How many columns are drawn at a node."""
-    if max_features is None:
-        return p
-    if max_features == "sqrt":
-        return max(1, int(np.sqrt(p)))
-    if max_features == "log2":
-        return max(1, int(np.log2(p)))
-    if isinstance(max_features, Integral):
-        return int(max_features)
-    return max(1, int(max_features * p)) if max_features > 0.0 else 0

@@ -7,7 +7,6 @@ The algorithm and its equations are in `_stages.py`. X is held as columns that w
 import sys
 import time
 import warnings
-from math import ceil
 from numbers import Integral, Real
 
 import numpy as np
@@ -23,6 +22,7 @@ from mlreplica.core.grow import Columns
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.losses import Loss
 from mlreplica.core.tree import Packed
+from mlreplica.core.tree_options import columns_drawn, least_rows
 from mlreplica.core.validation import FLOATS
 from mlreplica.tree import DecisionTreeRegressor
 
@@ -126,7 +126,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
         if held_out is None and self.n_iter_no_change is not None:
             X, y, w, held_out = self._split(X, y, w)
         X = dense(X)
-        self.max_features_ = count_features(self.max_features, self.n_features_in_)
+        self.max_features_ = columns_drawn(self.max_features, self.n_features_in_)
         self._objective = self._make_objective()
         begin, f = self._begin(X, y, w if sample_weight is not None else None)
         if begin < self.n_estimators:
@@ -240,13 +240,9 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
 
     def _options(self, n):
         """The limits of a tree, as `grow` takes them."""
-        split, leaf = self.min_samples_split, self.min_samples_leaf
-        split = split if isinstance(split, Integral) else max(2, ceil(split * n))
-        leaf = leaf if isinstance(leaf, Integral) else ceil(leaf * n)
         return {
             "max_depth": self.max_depth,
-            "min_samples_split": max(int(split), 2 * int(leaf)),
-            "min_samples_leaf": int(leaf),
+            **least_rows(self.min_samples_split, self.min_samples_leaf, n),
             "max_features": self.max_features_,
             "max_leaf_nodes": self.max_leaf_nodes,
             "min_impurity_decrease": float(self.min_impurity_decrease),
@@ -425,12 +421,3 @@ class Report:
 def dense(X):
     """X as an array."""
     return X.toarray() if sp.issparse(X) else X
-
-
-def count_features(max_features, p):
-    """How many columns a node tries."""
-    if max_features is None:
-        return p
-    if isinstance(max_features, str):
-        return max(1, int(np.sqrt(p) if max_features == "sqrt" else np.log2(p)))
-    return max_features if isinstance(max_features, Integral) else max(1, int(max_features * p))

@@ -1,6 +1,5 @@
 """What the four trees share: parameters, validation, growth and the walk of new rows"""
 
-from math import ceil
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.utils.validation import (
 from mlreplica.core.grow import Columns, grow
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.pruning import prune, pruning_path
+from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
 from mlreplica.core.validation import FLOATS
 
 SEEDS = 2**31 - 1
@@ -74,10 +74,7 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
         n, p = X.shape
         if len(y) != n:
             raise ValueError(f"Number of labels={len(y)} does not match number of samples={n}")
-        leaf, split = self.min_samples_leaf, self.min_samples_split
-        leaf = leaf if isinstance(leaf, Integral) else ceil(leaf * n)
-        split = split if isinstance(split, Integral) else max(2, ceil(split * n))
-        self.max_features_ = self._columns_drawn(p)
+        self.max_features_ = columns_drawn(self.max_features, p)
         total = n if weight is None else weight.sum()
         self.tree_, _ = grow(
             Columns(X),
@@ -87,13 +84,12 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
             n_classes=n_classes,
             splitter=self.splitter,
             max_depth=self.max_depth,
-            min_samples_split=max(split, 2 * leaf),
-            min_samples_leaf=leaf,
+            **least_rows(self.min_samples_split, self.min_samples_leaf, n),
             min_weight_leaf=self.min_weight_fraction_leaf * total,
             max_features=self.max_features_,
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
-            monotonic_cst=self._signs(p, n_classes),
+            monotonic_cst=monotonic_signs(self.monotonic_cst, p, self.n_outputs_, n_classes),
             seed=check_random_state(self.random_state).randint(0, SEEDS),
         )
         if self.ccp_alpha > 0.0:
@@ -113,39 +109,6 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
         if not weight.any():
             raise ValueError("sample_weight must have a positive entry; all are zero.")
         return weight
-
-    def _columns_drawn(self, p):
-        """How many columns a node looks at."""
-        m = self.max_features
-        if m is None:
-            return p
-        if isinstance(m, str):
-            return max(1, int(np.sqrt(p) if m == "sqrt" else np.log2(p)))
-        return m if isinstance(m, Integral) else max(1, int(m * p))
-
-    def _signs(self, p, n_classes):
-        """Monotonic constraints as the grower wants them: on the mean, or on class 0's share."""
-        if self.monotonic_cst is None:
-            return None
-        if self.n_outputs_ > 1:
-            raise ValueError("Monotonicity constraints are not supported with multiple outputs.")
-        signs = np.asarray(self.monotonic_cst)
-        if signs.shape[0] != p:
-            raise ValueError(
-                f"monotonic_cst has shape {signs.shape[0]} but the input data X has {p} features."
-            )
-        if not np.isin(signs, (-1, 0, 1)).all():
-            raise ValueError(
-                "monotonic_cst must be None or an array-like of -1, 0 or 1, but got "
-                f"{np.unique(signs)}"
-            )
-        if n_classes is None:
-            return signs.astype(np.int8)
-        if n_classes[0] > 2:
-            raise ValueError(
-                "Monotonicity constraints are not supported with multiclass classification"
-            )
-        return -signs.astype(np.int8)
 
     def _rows(self, X, check_input):
         """New rows: dense, with the columns seen in fit."""
