@@ -2,19 +2,23 @@ r"""Splits: what a split of a node is worth, and the best one along a column
 
 A node holds rows i with weights w_i. A split sends some of them to the left child L, the others to
 the right child R. With W the sum of weights of a node and S_k the statistics of its targets (weight
-of class k, or sum of w_i·y_i of output k), the impurities are
+of class k, or sum of w_i·y_i of output k), the impurity of a regression tree is the variance
 
-    Gini         1 − Σ_k (S_k/W)²                                                               (1)
-    entropy      −Σ_k (S_k/W) log₂(S_k/W)                                                       (2)
-    squared      Σ_i w_i y_i² / W − (S/W)²                                                      (3)
-    Poisson      half the mean deviance, Σ_i w_i (y_i log(y_i W/S)) / W                         (4)
-    absolute     Σ_i w_i |y_i − median| / W                                                     (5)
+    squared      Σ_i w_i y_i² / W − (S/W)²                                                      (1)
 
-and the best split leaves the least W_L·impurity(L) + W_R·impurity(R). For squares this is the most
+and the best split leaves the least W_L·impurity(L) + W_R·impurity(R). This is the one with the most
 S_L²/W_L + S_R²/W_R, and less S²/W, which every split has in common, it is one fraction:
 
-    gain = (S_L W − S W_L)² / (W · W_L · W_R)                                                   (6)
+    gain = (S_L W − S W_L)² / (W · W_L · W_R)                                                   (2)
 
+The same loop serves other impurities, of numbers and of classes:
+
+    absolute     Σ_i w_i |y_i − median| / W                                                     (3)
+    Poisson      half the mean deviance, Σ_i w_i (y_i log(y_i W/S)) / W                         (4)
+    Gini         1 − Σ_k (S_k/W)²                                                               (5)
+    entropy      −Σ_k (S_k/W) log₂(S_k/W)                                                       (6)
+
+For two classes, coded 0 and 1, (5) is twice (1), so that (2) finds their best split, too.
 Whether a candidate beats the best so far is asked without division: numerator against best times
 denominator, with a little tolerance. Only candidates that pass (a few per column, as records are
 rare in any sequence) are weighed exactly, by `worth`, whose rounding decides ties.
@@ -49,7 +53,7 @@ strict = kernel(fastmath=frozenset(), part=True)
 
 @strict
 def impurity(criterion: int, S: Any, W: float, second: float, outputs: int) -> Any:
-    """(1)–(4) from the statistics of a node; `second` is Σ w y² for (3), Σ w y log y for (4)."""
+    """(1), (4)–(6) from the sums of a node; `second` is Σ w y² for (1), Σ w y log y for (4)."""
     K = len(S) // outputs
     if criterion == GINI:
         total = 0.0
@@ -121,7 +125,7 @@ def scan_sums(
     seg: Any, m: Any, missing: Any, given: Any, S: Any, T: Any, n_left: Any, t: Any,
     limits: Any, bounds: Any, L: Any, R: Any, best: Any,
 ) -> Any:  # fmt: skip
-    """The best split of m sorted rows by (6): squares of one output, or Gini of two classes.
+    """The best split of m sorted rows by (2): squares of one output, or Gini of two classes.
 
     seg: rank << 32 | row, then `missing` rows without a value. n_left rows of weight t and
     statistics L are left from the start: none, or those missing. best = [worth, gain] is to beat,

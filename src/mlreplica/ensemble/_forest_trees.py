@@ -172,7 +172,7 @@ def order(ranks: Any, low: int, levels: int, a: Any, b: Any, count: Any) -> Any:
 
 @strict
 def scan_pair(seg: Any, S: float, T: float, limits: Any, work: Any) -> int:
-    """The best split along sorted keys of two classes by (6) of `splits`: rows left, or 0."""
+    """The best split along sorted keys of two classes by (2) of `splits`: rows left, or 0."""
     m, best, L, R = len(seg), work.best, work.L, work.R
     found, s, t, total, ones = 0, 0, 0, np.int64(T), np.int64(S)
     bound = best[1] * T - CLOSE * T * abs(best[0])

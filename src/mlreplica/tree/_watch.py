@@ -2,7 +2,7 @@
 
 The growth itself keeps only the best split. Who wants to see the others pays for it here: the rows
 of each node are taken up again, in the order of the nodes, and all thresholds are weighed from the
-definitions of the impurities, (1) to (5) of `core/splits.py`, by sums over prefixes.
+definitions of the impurities, (1), (3) to (6) of `core/splits.py`, by sums over prefixes.
 """
 
 from typing import Any, NamedTuple
