@@ -39,7 +39,7 @@ class Columns:
     X : ndarray (n, p) of floats
         Missing values are NaN; infinity is not allowed.
     categorical : ndarray (p,) of bool, optional
-        Columns whose values are names, not sizes; their order is that of the numbers all the same.
+        Columns whose values are names, not sizes: 0, 1, … with none left out.
     n_jobs : int, optional
         Threads that sort.
     """
@@ -82,6 +82,14 @@ class Columns:
         """Whether a column has missing values, (p,) uint8: they are last in its order."""
         last = (self.keys[:, -1] & ROW).astype(np.intp)
         return np.isnan(self.X[np.arange(self.p), last]).view(np.uint8)
+
+    @functools.cached_property
+    def n_categories(self) -> Any:
+        """How many categories a column has, (p,) int64: 0 if its values are numbers."""
+        most = np.where(np.isnan(self.X[self.categorical]), -1.0, self.X[self.categorical])
+        levels = np.zeros(self.p, np.int64)
+        levels[self.categorical] = most.max(axis=1) + 1.0
+        return np.maximum(levels, self.categorical)
 
     def buffers(self, needed: bool) -> Any:
         """(2, p, n + 1) int64: keys of nodes at even and odd depths, for one tree at a time."""

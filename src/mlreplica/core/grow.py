@@ -17,6 +17,8 @@ A node is a range of rows. Depth first, the node on top of the stack looks for i
     sorting     only the columns drawn are put in order: their ranks are gathered and sorted by
                 digits. For forests, where few of many columns are drawn at a node.
     random      a threshold is drawn between the least and the largest value: nothing is sorted.
+
+Columns of categories are searched in a way of their own (`core/categories.py`).
 """
 
 from __future__ import annotations
@@ -28,23 +30,27 @@ import numpy as np
 from .columns import Columns
 from .jit import kernel
 from .medians import grow_by_medians
-from .nodes import (
+from .nodes import PRESORTED, RANDOM, SORTING, grow_nodes
+from .splits import (
+    ABSOLUTE,
+    ENTROPY,
     FEATURE,
+    GINI,
     HI,
     HIGH,
     IMPURITY,
     LEFT,
     LO,
     LOW,
+    MAX_DEPTH,
+    MAX_LEAVES,
+    MIN_LEAF,
     MISSING_LEFT,
-    PRESORTED,
-    RANDOM,
-    SORTING,
+    POISSON,
+    SQUARED,
     THRESHOLD,
     WEIGHT,
-    grow_nodes,
 )
-from .splits import ABSOLUTE, ENTROPY, GINI, POISSON, SQUARED
 from .tree import Tree
 
 __all__ = ["CRITERIA", "Columns", "Tree", "grow"]
@@ -127,13 +133,18 @@ def grow(
         total,
     )
     if criterion == "absolute_error":
+        if columns.categorical.any():
+            raise ValueError(
+                "criterion='absolute_error' cannot split by categories; use 'squared_error' or "
+                "'poisson', or one column for each category."
+            )
         options = dict(zip(WORDS, limits[4:10], strict=True))
         options |= {"max_features": max_features, "random": mode == RANDOM, "seed": seed}
         grown = grow_by_medians(columns, targets, w, rows, monotonic_cst, options)
     else:
         signs = np.empty(0, np.int8) if monotonic_cst is None else monotonic_cst
         grown = grow_by_sums(columns, (targets, codes, w), rows, limits, signs, table, K, seed)
-    node_i, node_f, node_v, count = grown
+    node_i, node_f, node_v, sets, count = grown
     node_i, node_f, node_v = node_i[:count], node_f[:count], node_v[:count]
     leaf = np.full(columns.n, -1, np.int64)
     left, right = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -159,6 +170,7 @@ def grow(
         node_f[:, WEIGHT].copy(),
         (node_i[:, MISSING_LEFT] * (left >= 0)).astype(np.uint8),
         value.reshape(count, outputs, K),
+        None if sets is None else sets[birth] * np.isnan(node_f[:, THRESHOLD, None]),
     )
     return tree, leaf
 
@@ -168,6 +180,7 @@ def grow_by_sums(
 ) -> Any:
     """All criteria whose statistics are sums over rows: the tables of `core/nodes.py`."""
     mode, _, outputs, _, max_depth, *_ = limits
+    width, most = outputs * K, most_nodes(len(rows), limits)
     fewer = len(rows) < columns.n  # then the keys of the root are parted too
     buffers = columns.buffers(mode == PRESORTED and (max_depth > 1 or fewer))
     order = (
@@ -186,16 +199,35 @@ def grow_by_sums(
         np.zeros(columns.p, np.int64),
         np.array([seed], np.int64),
         np.zeros(2),
-        np.empty(outputs * K),
-        np.empty(outputs * K),
+        np.empty(width),
+        np.empty(width),
         np.empty(own, np.int64),
         np.empty(own, np.int64),
         np.empty(512, np.int64),
         tuple(np.empty(own * outputs if len(t) else 0, t.dtype) for t in given),
     )
-    grown = grow_nodes(order, rows, given, limits, K, work)
+    node = np.empty((most, 8), np.int64), np.empty((most, 6)), np.empty((most, width))
+    room = np.empty(most, np.int64), np.empty(len(rows), np.int32), np.empty(columns.n, np.uint8)
+    sets, categories = None, None
+    if columns.categorical.any():
+        levels = columns.n_categories
+        C = levels.max()
+        sets = np.zeros((most, (C + 63) // 64), np.uint64)
+        whole = np.empty(C + 1, np.int64), np.empty(C + 1, np.int64)
+        categories = (levels, sets, np.empty((C + 1, width)), np.empty(C + 1), *whole)
+    count = grow_nodes(order, rows, given, limits, *node, work, room, categories)
     columns.give_back(buffers)
-    return grown
+    return *node, sets, count
+
+
+def most_nodes(n: int, limits: Any) -> int:
+    """How many nodes a tree of n rows can have; memory that is not used is never touched."""
+    leaves: int = n // max(limits[MIN_LEAF], 1)
+    if limits[MAX_LEAVES] > 0:
+        leaves = min(leaves, limits[MAX_LEAVES])
+    if limits[MAX_DEPTH] < 40:
+        leaves = min(leaves, 1 << limits[MAX_DEPTH])
+    return max(2 * leaves - 1, 1)
 
 
 def weights(weight: Any, n: int, criterion: int) -> tuple[Any, Any, float, Any]:

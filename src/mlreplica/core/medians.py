@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from .draws import draw, draw_between
 from .jit import kernel
-from .nodes import (
+from .splits import (
     CONSTANT,
     DEPTH,
+    EPSILON,
     FEATURE,
     FINAL,
     GAIN,
@@ -29,10 +31,7 @@ from .nodes import (
     MISSING_LEFT,
     THRESHOLD,
     WEIGHT,
-    draw,
-    draw_between,
-)  # fmt: skip
-from .splits import EPSILON
+)
 
 
 @kernel
@@ -271,4 +270,4 @@ def grow_by_medians(
         left_over -= 1
         left, right = g.split(k)
         fresh += [left, right] if best_first else [right, left]
-    return np.array(g.i), np.array(g.f), np.array(g.v), len(g.i)
+    return np.array(g.i), np.array(g.f), np.array(g.v), None, len(g.i)

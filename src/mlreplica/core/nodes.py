@@ -12,11 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from .categories import goes_left, weigh_categories
 from .columns import RANK, ROW
+from .draws import draw, draw_between
 from .splits import (
+    CONSTANT,
     CRITERION,
+    DEPTH,
     ENTROPY,
     EPSILON,
+    FEATURE,
+    FINAL,
+    GAIN,
+    HI,
+    HIGH,
+    IMPURITY,
+    LEFT,
+    LO,
+    LOW,
     MAX_DEPTH,
     MAX_FEATURES,
     MAX_LEAVES,
@@ -24,10 +37,13 @@ from .splits import (
     MIN_LEAF,
     MIN_SPLIT,
     MIN_WEIGHT,
+    MISSING_LEFT,
     MODE,
     OUTPUTS,
     SQUARED,
+    THRESHOLD,
     TOTAL,
+    WEIGHT,
     allowed,
     gained,
     impurity,
@@ -37,9 +53,7 @@ from .splits import (
     worth,
 )
 
-PRESORTED, SORTING, RANDOM = range(3)
-LO, HI, DEPTH, CONSTANT, LEFT, FEATURE, MISSING_LEFT, FINAL = range(8)  # whole numbers of a node
-WEIGHT, IMPURITY, THRESHOLD, GAIN, LOW, HIGH = range(6)  # and its other numbers
+PRESORTED, SORTING, RANDOM, NAMES = range(4)  # how a column is searched
 SMALL = 24  # rows that insertion sorts faster than digits
 
 
@@ -49,28 +63,7 @@ SMALL = 24  # rows that insertion sorts faster than digits
 # work  = (features, constant, state, best, L, R, own_keys, other_keys, count, own): the columns,
 #         those known to be constant first; the random numbers' state; statistics; the keys and
 #         targets of the node's rows, when sorting
-
-
-@strict
-def draw(state: Any) -> Any:
-    """The next of 2³¹ whole numbers by Marsaglia's xorshift of 32 bits."""
-    s = max(state[0], 1)
-    s ^= (s << 13) & 0xFFFFFFFF
-    s ^= s >> 17
-    s ^= (s << 5) & 0xFFFFFFFF
-    state[0] = s
-    return s & 0x7FFFFFFF
-
-
-@strict
-def draw_between(state: Any, least: float, most: float) -> Any:
-    """A random number from `least` to below `most`."""
-    number = np.float64(draw(state))
-    threshold = (most - least) * number / 2147483647.0 + least
-    if not np.isfinite(threshold):  # too large a product
-        share = number / 2147483647.0
-        threshold = least * (1.0 - share) + most * share
-    return least if threshold >= most else threshold
+# and `categories` of `core/categories.py`, or None: what asks for them is then not compiled
 
 
 @strict
@@ -216,7 +209,7 @@ def gather(lo: Any, m: Any, rows: Any, given: Any, outputs: Any, own: Any) -> No
 @strict
 def search(
     k: Any, order: Any, rows: Any, given: Any, limits: Any, node_i: Any, node_f: Any, node_v: Any,
-    work: Any,
+    work: Any, categories: Any,
 ) -> None:  # fmt: skip
     """Find the best split of node k, or none: then it is final."""
     X, keys, ranks, levels, has_missing, buffers, signs, table = order
@@ -238,13 +231,20 @@ def search(
         f = features[j]
         sign: Any = np.int64(signs[f]) if len(signs) > 0 else np.int64(0)
         bounds = (sign, node_f[k, LOW], node_f[k, HIGH])
-        if limits[MODE] == RANDOM:
+        mode = limits[MODE]
+        is_constant, better, threshold, side = True, False, np.inf, 0
+        if categories is not None and categories[0][f] > 0:
+            is_constant, better, side = weigh_categories(
+                k, f, X[f], mode == RANDOM, rows, given, limits, (node_i, node_f, node_v),
+                work, categories,
+            )  # fmt: skip
+            mode, threshold = NAMES, np.nan
+        if mode == RANDOM:
             is_constant, better, threshold, side = weigh_random(
                 X[f], lo, lo + m, rows, given, S, T, limits, bounds, work
             )
-        else:
-            better, threshold, side = False, np.inf, 0
-            if limits[MODE] == SORTING:
+        elif mode != NAMES:
+            if mode == SORTING:
                 for i in range(m):
                     rank = np.int64(ranks[f, rows[lo + i]])
                     own_keys[i] = (rank << RANK) | i
@@ -260,7 +260,7 @@ def search(
             valid = m - missing
             is_constant = valid == 0 or (missing == 0 and seg[0] >> RANK == seg[m - 1] >> RANK)
             if not is_constant:
-                mine = own if limits[MODE] == SORTING else given
+                mine = own if mode == SORTING else given
                 n_left, side = weigh(
                     seg, valid, missing, mine, S, T,
                     limits, bounds, L, R, table, best,
@@ -268,7 +268,7 @@ def search(
                 better = n_left > 0
                 if 0 < n_left < valid:
                     a, b = seg[n_left - 1] & ROW, seg[n_left] & ROW
-                    if limits[MODE] == SORTING:
+                    if mode == SORTING:
                         a, b = np.int64(rows[lo + a]), np.int64(rows[lo + b])
                     threshold = X[f, a] / 2.0 + X[f, b] / 2.0
                     if threshold >= X[f, b]:  # neighbours among floats
@@ -299,7 +299,9 @@ def search(
 
 
 @strict
-def partition_rows(k: Any, X: Any, rows: Any, spare: Any, go: Any, node_i: Any, node_f: Any) -> Any:
+def partition_rows(
+    k: Any, X: Any, rows: Any, spare: Any, go: Any, node_i: Any, node_f: Any, categories: Any
+) -> Any:
     """Order the rows of node k, left ones first; go[row] tells the side. Returns the middle."""
     lo, hi = node_i[k, LO], node_i[k, HI]
     x, threshold, side = X[node_i[k, FEATURE]], node_f[k, THRESHOLD], node_i[k, MISSING_LEFT]
@@ -308,6 +310,8 @@ def partition_rows(k: Any, X: Any, rows: Any, spare: Any, go: Any, node_i: Any, 
         row = rows[i]
         v = x[row]
         left: Any = np.int64(v <= threshold or (side == 1 and np.isnan(v)))
+        if categories is not None and np.isnan(threshold):
+            left = goes_left(v, categories[1][k], side)
         go[row] = left
         rows[a] = row
         spare[b] = row
@@ -348,8 +352,8 @@ def partition_keys(
 def sift_up(heap: Any, size: int, node_f: Any) -> None:
     """Restore the heap after its last entry was added: the node that gains most is first."""
     i = size - 1
-    while i > 0 and node_f[heap[(i - 1) // 2, 0], GAIN] < node_f[heap[i, 0], GAIN]:
-        heap[i, 0], heap[(i - 1) // 2, 0] = heap[(i - 1) // 2, 0], heap[i, 0]
+    while i > 0 and node_f[heap[(i - 1) // 2], GAIN] < node_f[heap[i], GAIN]:
+        heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]
         i = (i - 1) // 2
 
 
@@ -359,34 +363,24 @@ def sift_down(heap: Any, size: int, node_f: Any) -> None:
     i = 0
     while 2 * i + 1 < size:
         j = 2 * i + 1
-        if j + 1 < size and node_f[heap[j + 1, 0], GAIN] > node_f[heap[j, 0], GAIN]:
+        if j + 1 < size and node_f[heap[j + 1], GAIN] > node_f[heap[j], GAIN]:
             j += 1
-        if node_f[heap[i, 0], GAIN] >= node_f[heap[j, 0], GAIN]:
+        if node_f[heap[i], GAIN] >= node_f[heap[j], GAIN]:
             return
-        heap[i, 0], heap[j, 0] = heap[j, 0], heap[i, 0]
+        heap[i], heap[j] = heap[j], heap[i]
         i = j
-
-
-@strict
-def longer(a: Any) -> Any:
-    """Twice the rows."""
-    out = np.empty((2 * a.shape[0], a.shape[1]), a.dtype)
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            out[i, j] = a[i, j]
-    return out
 
 
 @strict
 def split_node(
     k: Any, born: Any, order: Any, rows: Any, given: Any, limits: Any,
-    node_i: Any, node_f: Any, node_v: Any, work: Any, spare: Any, go: Any,
+    node_i: Any, node_f: Any, node_v: Any, work: Any, spare: Any, go: Any, categories: Any,
 ) -> None:  # fmt: skip
     """Make the children `born` and `born` + 1 of node k, and part its rows and keys."""
     X, keys, _, _, _, buffers, signs, _ = order
     features = work[0]
     lo, hi, depth, f = node_i[k, LO], node_i[k, HI], node_i[k, DEPTH], node_i[k, FEATURE]
-    middle = partition_rows(k, X, rows, spare, go, node_i, node_f)
+    middle = partition_rows(k, X, rows, spare, go, node_i, node_f, categories)
     node_i[k, LEFT] = born
     for child in range(born, born + 2):
         node_i[child, LO] = lo if child == born else middle
@@ -411,17 +405,14 @@ def split_node(
 
 
 @strict
-def grow_nodes(order: Any, rows: Any, given: Any, limits: Any, K: Any, work: Any) -> Any:
-    """Grow a tree: (whole numbers, other numbers, statistics, how many) in order of birth."""
+def grow_nodes(
+    order: Any, rows: Any, given: Any, limits: Any, node_i: Any, node_f: Any, node_v: Any,
+    work: Any, room: Any, categories: Any,
+) -> Any:  # fmt: skip
+    """Grow a tree: fill the tables, in order of birth; returns how many nodes there are."""
     X, keys, _, _, _, buffers, _, _ = order
-    n, n_all = len(rows), X.shape[1]
-    capacity, width = 64, limits[OUTPUTS] * K
-    node_i, node_f = np.empty((capacity, 8), np.int64), np.empty((capacity, 6), np.float64)
-    node_v, waiting = np.empty((capacity, width), np.float64), 0
-    frontier = np.empty((capacity, 1), np.int64)
-    spare, go = np.empty(n, np.int32), np.empty(n_all, np.uint8)
-    first: Any = np.int64(0)
-    born, end = first + 1, first + 1  # nodes first:end are searched next
+    frontier, spare, go = room
+    n, n_all, waiting = len(rows), X.shape[1], 0
     best_first, splits_left = limits[MAX_LEAVES] > 0, limits[MAX_LEAVES] - 1
     if limits[MODE] == PRESORTED and n < n_all:  # keys of the rows that count
         for row in range(n_all):
@@ -430,27 +421,24 @@ def grow_nodes(order: Any, rows: Any, given: Any, limits: Any, K: Any, work: Any
             partition_keys(keys[f], buffers[0, f], go, 0, 0, True, False)
     node_i[0, LO], node_i[0, HI], node_i[0, DEPTH], node_i[0, CONSTANT] = 0, n, 0, 0
     node_f[0, LOW], node_f[0, HIGH] = -np.inf, np.inf
-    born, first, end = (
-        np.int64(1),
-        np.int64(0),
-        np.int64(1),
-    )  # first:end are searched next
+    first: Any = np.int64(0)
+    born, end = first + 1, first + 1  # nodes first:end are searched next
     describe(first, rows, given, limits, node_i, node_f, node_v)
     while True:
         for k in range(first, end):
             if not node_i[k, FINAL]:
-                search(k, order, rows, given, limits, node_i, node_f, node_v, work)
+                search(k, order, rows, given, limits, node_i, node_f, node_v, work, categories)
             if best_first:
-                frontier[waiting, 0] = k
+                frontier[waiting] = k
                 waiting += 1
                 sift_up(frontier, waiting, node_f)
         k = first
         if best_first:
             if waiting == 0:
                 break
-            k = frontier[0, 0]
+            k = frontier[0]
             waiting -= 1
-            frontier[0, 0] = frontier[waiting, 0]
+            frontier[0] = frontier[waiting]
             sift_down(frontier, waiting, node_f)
         if node_i[k, FINAL] or (best_first and splits_left <= 0):
             node_i[k, FEATURE], node_f[k, THRESHOLD] = -2, -2.0
@@ -459,18 +447,17 @@ def grow_nodes(order: Any, rows: Any, given: Any, limits: Any, K: Any, work: Any
                 if waiting == 0:
                     break
                 waiting -= 1
-                first = frontier[waiting, 0]
+                first = frontier[waiting]
                 end = first + 1
             continue
         splits_left -= 1
-        if born + 2 > len(node_i):
-            node_i, node_f, node_v = longer(node_i), longer(node_f), longer(node_v)
-            frontier = longer(frontier)
-        split_node(k, born, order, rows, given, limits, node_i, node_f, node_v, work, spare, go)
+        split_node(
+            k, born, order, rows, given, limits, node_i, node_f, node_v, work, spare, go, categories
+        )
         first, end = born, born + 2
         if not best_first:  # left next, right later
-            frontier[waiting, 0] = born + 1
+            frontier[waiting] = born + 1
             waiting += 1
             end -= 1
         born += 2
-    return node_i, node_f, node_v, born
+    return born

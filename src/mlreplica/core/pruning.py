@@ -109,4 +109,5 @@ def cut(tree: Tree, is_leaf: Any) -> Tree:
         tree.weighted_n_node_samples[kept],
         np.where(leaf, 0, tree.missing_go_to_left[kept]).astype(np.uint8),
         tree.value[kept],
+        None if tree.categories is None else tree.categories[kept] * ~leaf[:, None],
     )

@@ -46,6 +46,9 @@ EPSILON = np.finfo(np.float64).eps
 # limits = how to search, and when to stop: its fields are
 MODE, CRITERION, OUTPUTS, MAX_FEATURES, MAX_DEPTH, MIN_SPLIT, MIN_LEAF = range(7)
 MIN_WEIGHT, MAX_LEAVES, MIN_GAIN, TOTAL = range(7, 11)  # leaves −1: depth first; weight of all rows
+# node   = (node_i, node_f, node_v): a row a node, its whole numbers, floats and statistics:
+LO, HI, DEPTH, CONSTANT, LEFT, FEATURE, MISSING_LEFT, FINAL = range(8)
+WEIGHT, IMPURITY, THRESHOLD, GAIN, LOW, HIGH = range(6)
 
 # Sums in the order written: the same tree on every machine.
 strict = kernel(fastmath=frozenset(), part=True)

@@ -5,6 +5,8 @@
     children_left, children_right   −1 at a leaf
     feature, threshold              a row goes left if X[row, feature] ≤ threshold; −2 at a leaf
     missing_go_to_left              where a row without that value goes
+    categories                      (node, word) bits of the categories that go left, where the
+                                    threshold is NaN; None if no column is categorical
     value                           (node, output, class or 1): class shares, or means
     impurity, n_node_samples, weighted_n_node_samples
 
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .categories import BIT, WORD, goes_left
 from .jit import kernel
 from .parallel import n_threads, run, split
 
@@ -52,6 +55,7 @@ class Tree:
         weighted_n_node_samples: Any,
         missing_go_to_left: Any,
         value: Any,
+        categories: Any = None,
     ) -> None:
         self.n_features = n_features
         self.n_classes = np.atleast_1d(np.asarray(n_classes, dtype=np.intp))
@@ -60,7 +64,7 @@ class Tree:
         self.n_node_samples = n_node_samples
         self.weighted_n_node_samples = weighted_n_node_samples
         self.missing_go_to_left = missing_go_to_left
-        self.value = value
+        self.value, self.categories = value, categories
 
     @property
     def node_count(self) -> int:
@@ -93,6 +97,20 @@ class Tree:
     def packed(self) -> Packed:
         """This tree alone, made for prediction."""
         return Packed([self])
+
+    def goes_left(self, node: int, x: Any) -> Any:
+        """Which of the values x of the node's feature go left, (len(x),) bool."""
+        missing = np.isnan(x)
+        left = x <= self.threshold[node]
+        if np.isnan(self.threshold[node]):
+            left = np.isin(x, self.categories_left(node))
+        return np.where(missing, bool(self.missing_go_to_left[node]), left)
+
+    def categories_left(self, node: int) -> Any:
+        """The categories that go left at a node, ascending."""
+        c = np.arange(self.categories.shape[1] << WORD)
+        words = self.categories[node, c >> WORD]
+        return c[(words >> (c & BIT).astype(U)) & U(1) == 1]
 
     def apply(self, X: Any) -> Any:
         """The leaf of every row."""
@@ -151,9 +169,7 @@ class Tree:
                 continue
             f = int(self.feature[node])
             if f in where:
-                x = grid[:, where[f]]
-                missing = np.isnan(x) & bool(self.missing_go_to_left[node])
-                to_left = ((x <= self.threshold[node]) | missing).astype(float)
+                to_left = self.goes_left(node, grid[:, where[f]]).astype(float)
             else:
                 to_left = np.full(
                     len(grid),
@@ -207,6 +223,14 @@ class Packed:
         for t, table in enumerate(tables):
             part = slice(self.roots[t], self.roots[t + 1])
             self.values[part] = table.reshape(-1, self.width)[self.ids[part]]
+        words = [0 if t.categories is None else t.categories.shape[1] for t in trees]
+        self.sets = None
+        if max(words) > 0:
+            self.sets = np.zeros((total, max(words)), U)
+            for t, tree in enumerate(trees):
+                part = slice(self.roots[t], self.roots[t + 1])
+                if words[t]:
+                    self.sets[part, : words[t]] = tree.categories[self.ids[part]]
 
     def apply(self, X: Any, n_jobs: int | None = None) -> Any:
         """The leaf of every row in every tree, (n, trees)."""
@@ -214,7 +238,8 @@ class Packed:
         out = np.empty((len(X), len(self.roots) - 1), np.int64)
 
         def walk(rows: slice) -> None:
-            apply_rows(X[rows], self.roots, self.nodes, self.links, self.ids, out[rows])
+            nodes = self.roots, self.nodes, self.links, self.sets
+            apply_rows(X[rows], *nodes, self.ids, out[rows])
 
         run(walk, self._parts(X, n_jobs), n_jobs=n_jobs)
         return out
@@ -225,7 +250,8 @@ class Packed:
         out = np.zeros((len(X), self.width))
 
         def walk(rows: slice) -> None:
-            sum_rows(X[rows], self.roots, self.nodes, self.links, self.values, out[rows])
+            nodes = self.roots, self.nodes, self.links, self.sets
+            sum_rows(X[rows], *nodes, self.values, out[rows])
 
         run(walk, self._parts(X, n_jobs), n_jobs=n_jobs)
         return out
@@ -286,18 +312,33 @@ def any_missing(X: Any) -> bool:
 
 @kernel
 def walk_lanes(
-    X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, active: Any, missing: bool
-) -> None:
+    X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, sets: Any, active: Any,
+    missing: bool,
+) -> None:  # fmt: skip
     """Take `lanes` walks, of rows row[l] from nodes at[l], to their leaves.
 
-    Numbers are unsigned, as an index below 0 would have to be looked for. X has NaN if `missing`.
+    Numbers are unsigned, as an index below 0 would have to be looked for. X has NaN if `missing`;
+    `sets` is None if no tree has categories.
     """
     for l in range(lanes):
         active[l] = l
     left_over = U(lanes)
     while left_over > U(0):
         kept = U(0)
-        if missing:
+        if sets is not None:
+            for j in range(left_over):
+                l = active[j]
+                k = at[l]
+                link = U(links[k, 1])
+                x, missing_right = X[row[l], link & FEATURE], (link & MISSING_RIGHT) != U(0)
+                right = (x > nodes[k, 0]) | (np.isnan(x) & missing_right)
+                if np.isnan(nodes[k, 0]):
+                    right = goes_left(x, sets[k], not missing_right) == 0
+                k_next = (link >> CHILD) + U(right)
+                at[l] = k_next
+                active[kept] = l
+                kept += U(k_next != k)
+        elif missing:
             for j in range(left_over):
                 l = active[j]
                 k = at[l]
@@ -321,7 +362,7 @@ def walk_lanes(
 
 
 @kernel
-def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, ids: Any, out: Any) -> None:
+def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, sets: Any, ids: Any, out: Any) -> None:
     """The leaf of every row in every tree."""
     n, trees = out.shape
     row, at, active = np.empty(LANES, U), np.empty(LANES, U), np.empty(LANES, U)
@@ -333,13 +374,13 @@ def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, ids: Any, out: Any) -
                 lanes = min(LANES, stop - first)
                 for l in range(lanes):
                     row[l], at[l] = first + l, roots[t]
-                walk_lanes(X, row, at, lanes, nodes, links, active, missing)
+                walk_lanes(X, row, at, lanes, nodes, links, sets, active, missing)
                 for l in range(lanes):
                     out[row[l], t] = ids[at[l]]
 
 
 @kernel
-def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, values: Any, out: Any) -> None:
+def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, sets: Any, values: Any, out: Any) -> None:
     """Add the values of a row's leaves to its sums; few rows go through many trees at once."""
     n, trees = len(out), len(roots) - 1
     row, at, active = np.empty(LANES, U), np.empty(LANES, U), np.empty(LANES, U)
@@ -350,7 +391,7 @@ def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, values: Any, out: Any) 
                 lanes = min(LANES, trees - first)
                 for l in range(lanes):
                     row[l], at[l] = i, roots[first + l]
-                walk_lanes(X, row, at, lanes, nodes, links, active, missing)
+                walk_lanes(X, row, at, lanes, nodes, links, sets, active, missing)
                 add_values(row, at, lanes, values, out)
         return
     for start in range(0, n, BLOCK):
@@ -361,7 +402,7 @@ def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, values: Any, out: Any) 
                 lanes = min(LANES, stop - first)
                 for l in range(lanes):
                     row[l], at[l] = first + l, roots[t]
-                walk_lanes(X, row, at, lanes, nodes, links, active, missing)
+                walk_lanes(X, row, at, lanes, nodes, links, sets, active, missing)
                 add_values(row, at, lanes, values, out)
 
 

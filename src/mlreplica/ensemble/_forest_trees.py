@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlreplica.core.nodes import draw, draw_between
+from mlreplica.core.draws import draw, draw_between
 from mlreplica.core.splits import CLOSE, EPSILON, GINI, SQUARED, impurity, strict, worth
 from mlreplica.core.tree import Tree
 

@@ -18,12 +18,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.parallel import n_threads, run, split
 
 from ._binning import encode, learn_bins
 from ._hist_boost import SMALL, Booster, Options, Problem, best_constant
-from ._hist_inputs import Inputs, group_matrix, interaction_groups
+from ._hist_inputs import group_matrix, interaction_groups
 from ._hist_predict import add_trees, forest_of
 
 logger = logging.getLogger("mlreplica")
@@ -108,7 +109,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             The fitted estimator.
         """
         again = self.warm_start and self.__sklearn_is_fitted__()
-        self._inputs = Inputs(self, X, self.max_bins)
+        self._inputs = Inputs(self, X, most=self.max_bins)
         self.is_categorical_ = self._inputs.categorical
         X = self._inputs.rows(self, X, reset=True)
         y = self._targets(_check_y(y, estimator=self))

@@ -37,7 +37,11 @@ def prepare(tree, X):
     numeric = not sp.issparse(X) and X.ndim == 2 and X.dtype.kind in "fiub"
     ours = type(tree) in (DecisionTreeClassifier, DecisionTreeRegressor)
     whole = all(isinstance(params.get(name), int) for name in HANDED[3:5])
-    plain = all(params.get(name, value) == value for name, value in PLAIN.items())
+    plain = all(
+        params[name] is None if value is None else params[name] == value
+        for name, value in PLAIN.items()
+        if name in params
+    )
     return Prepared(tree, X) if numeric and ours and whole and plain else None
 
 

@@ -162,7 +162,7 @@ def dependence(tree, grid, features):
     arriving[0] = 1.0
     for node in np.flatnonzero(left != LEAF):  # parents come before their children
         if (feature := int(tree.feature[node])) in column:
-            share = grid[:, column[feature]] <= tree.threshold[node]
+            share = tree.goes_left(node, grid[:, column[feature]])
         else:
             share = weight[left[node]] / weight[node]
         arriving[left[node]] = arriving[node] * share

@@ -11,11 +11,13 @@ from sklearn.utils.validation import (
     _check_n_features,
     _check_sample_weight,
     assert_all_finite,
+    check_array,
     check_is_fitted,
     validate_data,
 )
 
 from mlreplica.core.grow import Columns, grow
+from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.pruning import prune, pruning_path
 from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
@@ -28,6 +30,7 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
     """A tree in the making; see the four classes."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
+    _inputs = None  # how categories are numbered; None without any
 
     _parameter_constraints: dict = {
         "splitter": [StrOptions({"best", "random"})],
@@ -52,22 +55,41 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
         "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
         "monotonic_cst": ["array-like", None],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     }
 
     def _read(self, X, y):
-        """X dense and finite or missing, y as given."""
+        """X dense and finite or missing, categories by their numbers; y as given."""
+        if self._inputs is not None:
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but it is None.")
+            y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+            return self._finite(self._inputs.rows(self, X, reset=True)), y
         X_options = {"dtype": FLOATS, "accept_sparse": "csc", "ensure_all_finite": False}
         y_options = {"ensure_2d": False, "dtype": None}
         X, y = validate_data(self, X, y, validate_separately=(X_options, y_options))
         if issparse(X):
             assert_all_finite(X.data, estimator_name=type(self).__name__, input_name="X")
             return X.toarray(), y
+        return self._finite(X), y
+
+    def _finite(self, X):
+        """X, once it is known that it has no infinity."""
         with np.errstate(over="ignore", invalid="ignore"):
             total = X.sum()
         if not np.isfinite(total):
             name = type(self).__name__
             assert_all_finite(X, allow_nan=True, estimator_name=name, input_name="X")
-        return X, y
+        return X
+
+    def _find_categories(self, X):
+        """Which columns of X are categorical, and how their categories are numbered."""
+        self._inputs, self.is_categorical_ = None, None
+        if self.categorical_features is None:
+            return
+        inputs = Inputs(self, X, unknown=-1)
+        if inputs.categorical is not None:
+            self._inputs, self.is_categorical_ = inputs, inputs.categorical
 
     def _grow(self, X, y, weight, n_classes=None):
         """Grow and prune; y is (n, outputs)."""
@@ -76,8 +98,11 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
             raise ValueError(f"Number of labels={len(y)} does not match number of samples={n}")
         self.max_features_ = columns_drawn(self.max_features, p)
         total = n if weight is None else weight.sum()
+        signs = monotonic_signs(self.monotonic_cst, p, self.n_outputs_, n_classes)
+        if signs is not None and self._inputs is not None and signs[self.is_categorical_].any():
+            raise ValueError("Categorical features cannot have monotonic constraints.")
         self.tree_, _ = grow(
-            Columns(X),
+            Columns(X, self.is_categorical_),
             y[:, 0] if y.shape[1] == 1 else y,
             weight,
             criterion=self.criterion,
@@ -89,7 +114,7 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
             max_features=self.max_features_,
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
-            monotonic_cst=monotonic_signs(self.monotonic_cst, p, self.n_outputs_, n_classes),
+            monotonic_cst=signs,
             seed=check_random_state(self.random_state).randint(0, SEEDS),
         )
         if self.ccp_alpha > 0.0:
@@ -97,7 +122,7 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
         if getattr(self, "_skl_callbacks", None):
             from ._watch import watch
 
-            nodes = watch(self.tree_, X, y, weight, self.criterion)
+            nodes = watch(self.tree_, X, y, weight, self.criterion, self.is_categorical_)
             iterate(self, nodes, max_iter=self.tree_.node_count, unit="nodes", advice=None)
         return self
 
@@ -113,7 +138,9 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
     def _rows(self, X, check_input):
         """New rows: dense, with the columns seen in fit."""
         check_is_fitted(self)
-        if not check_input:
+        if self._inputs is not None:
+            X = self._finite(self._inputs.rows(self, X, reset=False))
+        elif not check_input:
             _check_n_features(self, X, reset=False)
         elif not (
             type(X) is np.ndarray

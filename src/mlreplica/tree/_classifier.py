@@ -45,6 +45,12 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         The price of a leaf in minimal cost-complexity pruning.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: the probability of the second class must not fall as the feature grows, -1: not rise.
+    categorical_features : array-like of {bool, int, str} or "from_dtype", default=None
+        Columns without an order: a mask, numbers or names, or those of a data frame whose type says
+        so. A split sends any set of their categories left: the best one for numbers and for two
+        classes; the best of all up to 10 categories, else of those by the share of each class, for
+        more classes or several outputs. A missing value is a category of its own; one that no
+        training row of a node had goes right, to the child with more rows.
 
     Attributes
     ----------
@@ -58,6 +64,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         How much each feature lowers the impurity, of all 1.
     max_features_ : int
         How many columns a node looked at.
+    is_categorical_ : ndarray of bool of shape (n_features,) or None
+        Which columns are categorical.
     n_features_in_, n_outputs_ : int
         Columns of X and of y.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -103,6 +111,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         class_weight=None,
         ccp_alpha=0.0,
         monotonic_cst=None,
+        categorical_features=None,
     ):
         self.criterion = criterion
         self.splitter = splitter
@@ -117,6 +126,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
+        self.categorical_features = categorical_features
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, check_input=True):
@@ -138,7 +148,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         self : object
             The fitted estimator.
         """
-        if check_input:
+        self._find_categories(X)
+        if check_input or self._inputs is not None:
             X, y = self._read(X, y)
         check_classification_targets(y)
         y = np.atleast_1d(y)
@@ -252,6 +263,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         class_weight=None,
         ccp_alpha=0.0,
         monotonic_cst=None,
+        categorical_features=None,
     ):
         super().__init__(
             criterion=criterion,
@@ -267,4 +279,5 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
             class_weight=class_weight,
             ccp_alpha=ccp_alpha,
             monotonic_cst=monotonic_cst,
+            categorical_features=categorical_features,
         )

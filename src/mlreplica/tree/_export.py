@@ -1,5 +1,9 @@
 """A tree as text, as a drawing, and for Graphviz"""
 
+import copy
+import re
+from pathlib import Path
+
 import numpy as np
 from sklearn import config_context
 from sklearn.base import is_classifier
@@ -9,9 +13,14 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mlreplica.core.tree import LEAF
 
+from ._names import category_set
+
 __all__ = ["export_graphviz", "export_text", "plot_tree"]
 
 INCHES = 2.0, 1.5  # of a node, so that its text is legible
+SET_WIDTH = 24  # characters of a set of categories in a box
+MARK = "\u2063"  # invisible
+THRESHOLD = re.compile(MARK + r" \S+ -?(?:[\d.]+|nan)")
 
 
 def export_text(
@@ -102,10 +111,13 @@ def export_text(
             lines.append(f"{indent} truncated branch of depth {height(tree, node)}")
         elif inner:
             rule = f"{indent} {names[tree.feature[node]]}"
-            threshold = f"{tree.threshold[node]:.{decimals}f}"
-            lines.append(f"{rule} <= {threshold}")
+            yes, no = "<=", "> "
+            bound = f"{tree.threshold[node]:.{decimals}f}"
+            if np.isnan(tree.threshold[node]):
+                yes, no, bound = "in", "not in", category_set(decision_tree, node)
+            lines.append(f"{rule} {yes} {bound}")
             branch(tree.children_left[node], depth + 1)
-            lines.append(f"{rule} >  {threshold}")
+            lines.append(f"{rule} {no} {bound}")
             branch(tree.children_right[node], depth + 1)
         else:
             leaf(node, indent)
@@ -140,8 +152,12 @@ def plot_tree(decision_tree, *, ax=None, **options):
         shown = depths if limit is None else np.minimum(depths, limit + 1)
         widest, levels = np.bincount(shown).max(), shown.max() + 1
         plt.figure(figsize=(max(6.0, INCHES[0] * widest), max(4.0, INCHES[1] * levels)))
+    stand_in, options = with_sets(decision_tree, options)
     with config_context(skip_parameter_validation=True):  # which asks for scikit-learn's classes
-        return draw_boxes(decision_tree, ax=ax, **options)
+        boxes = draw_boxes(stand_in, ax=ax, **options)
+    for box in boxes:
+        box.set_text(THRESHOLD.sub("", box.get_text()))
+    return boxes
 
 
 def export_graphviz(decision_tree, out_file=None, **options):
@@ -161,8 +177,43 @@ def export_graphviz(decision_tree, out_file=None, **options):
     -------
     text : str or None
     """
+    check_is_fitted(decision_tree)
+    stand_in, options = with_sets(decision_tree, options)
     with config_context(skip_parameter_validation=True):  # which asks for scikit-learn's classes
-        return write_dot(decision_tree, out_file, **options)
+        if stand_in is decision_tree:
+            return write_dot(decision_tree, out_file, **options)
+        text = THRESHOLD.sub("", write_dot(stand_in, None, **options))
+    if out_file is None:
+        return text
+    if isinstance(out_file, str):
+        Path(out_file).write_text(text, encoding="utf-8")
+    else:
+        out_file.write(text)
+    return None
+
+
+def with_sets(model, options):
+    """The tree and the options as they are, or such that splits by categories can be written.
+
+    scikit-learn writes a feature, ≤ and a threshold. A split by categories becomes a feature called
+    "colour in {1, 4}" and MARK; what follows the mark is then taken away.
+    """
+    tree, p = model.tree_, model.tree_.n_features
+    if tree.categories is None:
+        return model, options
+    names = options.get("feature_names")
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"x[{f}]" for f in range(p)])
+    if len(names) != p:
+        raise ValueError(f"feature_names must contain {p} elements, got {len(names)}")
+    stand_in, names = copy.copy(model), [str(name) for name in names]
+    stand_in.tree_ = copy.copy(tree)
+    feature = stand_in.tree_.feature = tree.feature.copy()
+    for node in np.flatnonzero(np.isnan(tree.threshold)):
+        names.append(f"{names[feature[node]]} in {category_set(model, node, SET_WIDTH)}{MARK}")
+        feature[node] = len(names) - 1
+    stand_in.n_features_in_ = len(names)
+    return stand_in, {**options, "feature_names": names}
 
 
 def numbers(values, decimals):

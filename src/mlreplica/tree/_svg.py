@@ -7,6 +7,8 @@ from sklearn.base import is_classifier
 
 from mlreplica.core.tree import LEAF
 
+from ._names import category_set
+
 WIDTH, HEIGHT, GAP = 132, 62, 14  # of a box, and between boxes
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#9467bd", "#b8860b", "#56b4e9"]
 
@@ -81,6 +83,8 @@ def box(model, node, x, y):
         f = tree.feature[node]
         name = f"x[{f}]" if names is None else str(names[f])
         first = f"{name} ≤ {tree.threshold[node]:.4g}"
+        if np.isnan(tree.threshold[node]):
+            first = f"{name} in {category_set(model, node, WIDTH // 6 - len(name) - 4)}"
     second = f"impurity {tree.impurity[node]:.3g}"
     lines = [first, f"{tree.n_node_samples[node]} rows", second if leaf else answer]
     yield (

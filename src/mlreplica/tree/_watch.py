@@ -24,13 +24,14 @@ class Node(NamedTuple):
     threshold: float
     gain: float
     candidate_feature: Any  # one entry a candidate, as the next three
-    candidate_threshold: Any  # ∞: all values left, those missing right
+    candidate_threshold: Any  # ∞: all values left, those missing right; categories: how many left
     candidate_missing_left: Any
     candidate_gain: Any  # how much the impurity of the whole tree would fall
 
 
-def watch(tree, X, y, w, criterion):
+def watch(tree, X, y, w, criterion, categorical=None):
     """Yield every node of a grown tree, by number; X as in fit, y (n, outputs)."""
+    categorical = np.zeros(X.shape[1], bool) if categorical is None else categorical
     w = np.ones(len(X)) if w is None else w
     path = tree.decision_path(X).tocsc()
     total = w.sum()
@@ -40,7 +41,7 @@ def watch(tree, X, y, w, criterion):
         rows = rows[w[rows] > 0]
         a, b = tree.children_left[k], tree.children_right[k]
         gain = 0.0 if a == LEAF else (weighted[k] - weighted[a] - weighted[b]) / total
-        found = candidates(X[rows], y[rows], w[rows], criterion, tree.n_classes)
+        found = candidates(X[rows], y[rows], w[rows], criterion, tree.n_classes, categorical)
         f, threshold, side, after = (np.concatenate(part) for part in zip(*found, strict=True))
         yield Node(
             k,
@@ -58,11 +59,11 @@ def watch(tree, X, y, w, criterion):
         )
 
 
-def candidates(X, y, w, criterion, n_classes):
+def candidates(X, y, w, criterion, n_classes, categorical):
     """For every column: features, thresholds, sides of the missing and W_L·i(L) + W_R·i(R)."""
     yield np.empty(0), np.empty(0), np.empty(0), np.empty(0)
     for f in range(X.shape[1]):
-        x = X[:, f]
+        x = by_mean(X[:, f], y[:, 0], w) if categorical[f] else X[:, f]
         order = np.argsort(x, kind="stable")  # NaN last
         missing = int(np.isnan(x).sum())
         for side in range(2 if missing else 1):
@@ -78,6 +79,15 @@ def candidates(X, y, w, criterion, n_classes):
             threshold = np.where(np.isnan(b), np.inf, a / 2.0 + b / 2.0)
             after = left[ends - 1] + right[len(x) - ends - 1]
             yield np.full(len(ends), f), threshold, np.full(len(ends), side), after
+
+
+def by_mean(x, y, w):
+    """Categories as the numbers ½, 1½, … in the order of their mean targets; NaN is one of them."""
+    codes = np.unique(x, return_inverse=True)[1]
+    mean = np.bincount(codes, w * y) / np.bincount(codes, w)
+    place = np.empty(len(mean))
+    place[np.argsort(mean, kind="stable")] = np.arange(len(mean)) + 0.5
+    return place[codes]
 
 
 def weighted_impurities(y, w, criterion, n_classes):
