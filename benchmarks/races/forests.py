@@ -1,4 +1,4 @@
-"""Random forests and extra trees: fits, predictions, one row
+"""Bagging, random forests and extra trees: fits, predictions, one row
 
 Quality is the error on new rows (share of wrong classes, mean squared error); forests are random,
 so a few percent are equal.
@@ -50,7 +50,7 @@ def fit(package, data, name, trees, **options):
     """A contestant: fit."""
     cls = getattr(import_module(f"{package}.ensemble"), name)
     X, y, *_ = data
-    return lambda: cls(trees, random_state=0, n_jobs=threads(), **options).fit(X, y)
+    return lambda: cls(n_estimators=trees, random_state=0, n_jobs=threads(), **options).fit(X, y)
 
 
 def snapml(data, name, trees):
@@ -225,6 +225,15 @@ RACES = [
         "ExtraTreesClassifier",
         50,
         PEERS[:2],
+        start=False,
+    ),
+    race(
+        "bagging",
+        "bagging, 10 trees, 20,000 × 20, two classes",
+        make(20_000, "Classifier"),
+        "BaggingClassifier",
+        10,
+        PEERS[:1],
         start=False,
     ),
     prediction("predict", "random forest of 100, 20,000 rows", 20_000, 100, PACKAGES),
