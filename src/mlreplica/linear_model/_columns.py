@@ -40,6 +40,16 @@ def sparse_gradient(data, rows, start, r, out):
 
 
 @kernel
+def sparse_slopes(data, rows, start, r, which, out):
+    """out[a] = x_jᵀr, j = which[a], for the stored part of the column."""
+    for a in range(len(which)):
+        j, z = which[a], 0.0
+        for k in range(start[j], start[j + 1]):
+            z += data[k] * r[rows[k]]
+        out[a] = z
+
+
+@kernel
 def sparse_squares(data, rows, start, root, mean, q):
     """q[j] = ‖a_j‖²/n without cancellation; data carries √s, rootᵀroot = n."""
     n = len(root)
@@ -70,10 +80,11 @@ def sparse_products(data, rows, start, new, old, scratch, out):
 
 @kernel
 def sparse_add(data, rows, start, which, w, out):
-    """out += Σ_j w_j x_j over j in `which`, for the stored parts."""
-    for j in which:
+    """out += Σ w_a x_j over j = which[a], for the stored parts."""
+    for a in range(len(which)):
+        j = which[a]
         for k in range(start[j], start[j + 1]):
-            out[rows[k]] += w[j] * data[k]
+            out[rows[k]] += w[a] * data[k]
 
 
 class Columns:
@@ -184,11 +195,24 @@ class SparseColumns(Columns):
         u /= self.n
         return u
 
+    def slopes(self, r, which):
+        """Aᵀr/n of (2) for some columns."""
+        u = np.empty(len(which))
+        sparse_slopes(*self.parts, r, which, u)
+        u -= self.mean[which] * (self.root @ r)
+        u /= self.n
+        return u
+
     def product(self, w):
         """A w of (2)."""
+        used = np.flatnonzero(w)
+        return self.product_of(used, w[used])
+
+    def product_of(self, which, w):
+        """The same, for weights of some columns."""
         f = np.zeros(self.n)
-        sparse_add(*self.parts, np.flatnonzero(w), w, f)
-        f -= (self.mean @ w) * self.root
+        sparse_add(*self.parts, which, w, f)
+        f -= (self.mean[which] @ w) * self.root
         return f
 
     def squares(self):

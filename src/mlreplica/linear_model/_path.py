@@ -15,7 +15,7 @@ from mlreplica.core.validation import FLOATS
 
 from ._lasso import coordinate_descent, duality_gap, largest, subgradient_descent
 from ._problem import Problem, checked_gram
-from ._working_set import LARGEST, SHARP, violators, working_sets
+from ._working_set import SHARP, violators, working_sets
 
 AHEAD = 8  # α solved before all columns are asked
 CLOSE = 0.9  # a column joins before it is asked, if its |g| will be this part of α
@@ -33,16 +33,23 @@ def descent(problem, k, alpha, beta, w, *, tol, max_iter, positive, solver="auto
     """Yield the State of target k at one α until its gap is small or max_iter steps are done.
 
     Plain sweeps must also have come to rest, as in scikit-learn: no weight moves by more than
-    tol·max|w|. They also take over where working sets end too early, too large or ill-conditioned.
+    tol·max|w|. They also take over where the others end too early, too large or ill-conditioned.
     """
     y, enough, before = problem.y[k], tolerance(problem, k, tol), 0
     if solver == "auto" and rng is None and (alpha > 0.0 or problem.whole):
-        work = problem.working_set(k)
-        options = {"positive": positive, "enough": enough, "most": max_iter}
-        for state in working_sets(work, alpha, beta, w, **options):
-            yield state
-        before = state.sweeps
-        if before >= max_iter or not (work.full or state.gap > max(enough, 2.0 * work.blur())):
+        options = {"positive": positive, "enough": enough}
+        work, large = problem.working_set(k), None
+        work.full = np.count_nonzero(w) > problem.most
+        if not work.full:
+            for state in working_sets(work, alpha, beta, w, **options, most=max_iter):
+                yield state
+            before, unsure = state.sweeps, work.blur()
+        if work.full and before < max_iter and (large := problem.large_set(k, w)):
+            for state in large.states(alpha, beta, **options, most=max_iter - before):
+                yield state._replace(sweeps=before + state.sweeps)
+            before, unsure = before + state.sweeps, large.blur()
+        full = work.full and not large
+        if before >= max_iter or not (full or state.gap > max(enough, 2.0 * unsure)):
             return
     if solver == "subgradient":
         states = subgradient_descent(problem.A, y, alpha, beta, w, positive=positive)
@@ -59,11 +66,27 @@ def descent(problem, k, alpha, beta, w, *, tol, max_iter, positive, solver="auto
 
 def follow(problem, k, penalties, w, *, tol, max_iter, positive):
     """Yield the Point of every (α, β) in turn, the largest first, starting from w."""
-    work, enough = problem.working_set(k), tolerance(problem, k, tol)
-    work.start(w)
-    if not problem.whole:
-        yield from look_ahead(problem, k, work, penalties, enough, max_iter, positive)
-        return
+    work, enough, done = problem.working_set(k), tolerance(problem, k, tol), 0
+    if np.count_nonzero(w) <= problem.most:
+        work.start(w)
+        way = look_over if problem.whole else look_ahead
+        for point in way(problem, k, work, penalties, enough, max_iter, positive):
+            yield point
+            done += 1
+        w = work.everywhere()
+    large = problem.large_set(k, w) if done < len(penalties) else None
+    for alpha, beta in penalties[done:]:
+        if large:
+            states = large.states(alpha, beta, positive=positive, enough=enough, most=max_iter)
+        else:
+            options = {"tol": tol, "max_iter": max_iter, "positive": positive}
+            states = descent(problem, k, alpha, beta, w, solver="cd", **options)
+        state = last(states)
+        yield Point(w.copy(), state.gap, state.sweeps)
+
+
+def look_over(problem, k, work, penalties, enough, max_iter, positive):
+    """`follow` where G is known for all columns."""
     for alpha, beta in penalties:
         steps = work.solve(alpha, beta, positive, SHARP * enough, max_iter)
         work.refresh()
@@ -71,15 +94,18 @@ def follow(problem, k, penalties, w, *, tol, max_iter, positive):
 
 
 def look_ahead(problem, k, work, penalties, enough, max_iter, positive):
-    """`follow` where columns are asked by the block, as `_working_set` explains."""
+    """`follow` where columns are asked by the block, as `_working_set` explains.
+
+    It ends early where G would become too large.
+    """
     y, n, size, done = problem.y[k], problem.y.shape[1], 1, 0
     known = [(None, problem.c[k])]  # (α, u) at the last points
     spent = np.zeros(len(penalties), dtype=int)
     while done < len(penalties):
         block = penalties[done : done + size]
         ask = candidates(known, work, block[-1][0], positive)
-        if len(work.W) + len(ask) > LARGEST:
-            break
+        if len(work.W) + len(ask) > problem.most:
+            return
         work.add(ask)
         trials = []
         for i, (alpha, beta) in enumerate(block, start=done):
@@ -100,11 +126,6 @@ def look_ahead(problem, k, work, penalties, enough, max_iter, positive):
             known = [*known, (alpha, u)][-2:]
             done += 1
         size = min(AHEAD, 2 * size) if done - first == len(block) else max(1, done - first)
-    w = work.everywhere()
-    for alpha, beta in penalties[done:]:
-        options = {"tol": enough / problem.size[k], "max_iter": max_iter, "positive": positive}
-        state = last(descent(problem, k, alpha, beta, w, solver="cd", **options))
-        yield Point(w.copy(), state.gap, state.sweeps)
 
 
 def candidates(known, work, alpha, positive):

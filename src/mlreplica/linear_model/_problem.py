@@ -11,12 +11,14 @@ from sklearn.utils import assert_all_finite, check_array
 from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
 
 from ._columns import FAR, DenseColumns, SparseColumns
+from ._large_set import LargeSet
 from ._lasso import objective
 from ._least_squares import Rows, origin
 from ._working_set import LARGEST, WorkingSet
 
 SMALL = 300  # columns up to which all of the Gram matrix is made for a single fit
 MEDIUM = 2000  # the same for a path, if X is tall
+DENSER = 1  # by this factor G may hold more numbers than a sparse X, see `_large_set`
 
 
 class Problem:
@@ -44,6 +46,8 @@ class Problem:
         given, often = isinstance(gram, np.ndarray), isinstance(gram, str) and n >= 2 * p
         most = 0 if sparse or gram is None else MEDIUM if often else SMALL
         self.whole = given or p <= (LARGEST if gram is True else most)
+        few = sparse and not self.whole
+        self.most = min(LARGEST, 64 + int((DENSER * X.nnz) ** 0.5)) if few else LARGEST  # of W
         Y, self.y_mean = Y.astype(np.float64), np.zeros(Y.shape[1])
         if intercept:
             for y0 in (Y[0].copy(), None):  # from an origin near the mean, which keeps digits
@@ -115,6 +119,10 @@ class Problem:
     def working_set(self, k):
         """A WorkingSet for target k."""
         return WorkingSet(self, k)
+
+    def large_set(self, k, w):
+        """A LargeSet for target k that starts at w; None if X is dense."""
+        return LargeSet(self.A, self.y[k], w) if sp.issparse(self.X) else None
 
 
 def products_by_threads(X, Y):

@@ -309,7 +309,7 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
 
     Ends with a tenth of the gap that is `enough`, because a working set solved exactly costs no
     more, after `most` sweeps and Newton steps, or where only rounding is left; or with `work.full`
-    where G would be too large, and `coordinate_descent` has to go on. w changes in place.
+    where G would be too large, and others have to go on. w changes in place.
     """
     dual, steps, best, solved = -np.inf, 0, np.inf, False
     ready = w.any() or alpha == 0.0 or work.by_gram
@@ -325,7 +325,7 @@ def working_sets(work, alpha, beta, w, *, positive=False, enough=0.0, most=10_00
         if close:
             now = alpha  # spares passes over X
         new = violators(u - beta * w, work.W, now, positive, max(100, work.support()))
-        work.full = len(work.W) + len(new) > LARGEST
+        work.full = len(work.W) + len(new) > work.problem.most
         yield State(w, P, gap, steps, len(work.W))
         if work.full or steps >= most or (last and close):
             return
