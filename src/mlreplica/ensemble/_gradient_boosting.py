@@ -86,8 +86,8 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     validation_score_ : ndarray of shape (n_estimators_,)
         Loss of the validation rows; only if there are some.
     oob_improvement_, oob_scores_ : ndarray of shape (n_estimators_,)
-        By how much each stage lowered the loss of the rows it did not draw, and that loss; only if
-        `subsample` < 1.
+        The loss of the rows that each stage did not draw (`oob_scores_`), and by how much it is
+        below that of the stage before, whose rows were others; only if `subsample` < 1.
     oob_score_ : float
         The last of them.
     classes_ : ndarray of shape (n_classes,)
@@ -413,8 +413,8 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     validation_score_ : ndarray of shape (n_estimators_,)
         Loss of the validation rows; only if there are some.
     oob_improvement_, oob_scores_ : ndarray of shape (n_estimators_,)
-        By how much each stage lowered the loss of the rows it did not draw, and that loss; only if
-        `subsample` < 1.
+        The loss of the rows that each stage did not draw (`oob_scores_`), and by how much it is
+        below that of the stage before, whose rows were others; only if `subsample` < 1.
     oob_score_ : float
         The last of them.
     max_features_ : int

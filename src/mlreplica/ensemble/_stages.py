@@ -23,8 +23,8 @@ Huber's loss takes its δ in every stage anew, the α-quantile of |y − F|, and
 
     γ_j = m + mean of sign(e_i) min(δ, |e_i|),    e_i = y_i − F(x_i) − m,   m the median      (6)
 
-A random part of the rows for each tree (subsample < 1) leaves the others, which tell by how much
-the tree improves what it has not seen.
+A random part of the rows for each tree (subsample < 1) makes the trees differ, so that their noise
+cancels; the loss of the rows left out is kept.
 
 Friedman, Greedy function approximation: a gradient boosting machine (2001); Stochastic gradient
 boosting (2002).
