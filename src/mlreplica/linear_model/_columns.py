@@ -24,7 +24,7 @@ from mlreplica.core.parallel import n_threads, run
 
 from ._lasso import sparse_sweep, sweep
 
-SMALL = 100_000  # non-zeros that one thread goes through before another has started
+SMALL = 400_000  # non-zeros that one thread goes through before another has started
 COLUMN = 12  # non-zeros that take as long as the step from one column to the next
 FAR = 1e4  # |mean| / spread above which the columns are centred in a copy
 
@@ -82,9 +82,9 @@ def sparse_products(data, rows, start, new, old, scratch, out):
 def sparse_add(data, rows, start, which, w, out):
     """out += Σ w_a x_j over j = which[a], for the stored parts."""
     for a in range(len(which)):
-        j = which[a]
+        j, w_a = which[a], w[a]
         for k in range(start[j], start[j + 1]):
-            out[rows[k]] += w[a] * data[k]
+            out[rows[k]] += w_a * data[k]
 
 
 class Columns:

@@ -34,7 +34,7 @@ from mlreplica.core.jit import kernel
 from ._lasso import State, blur, duality_gap, largest, objective
 
 SWEEPS = 3  # over the face, before a Newton step
-NEWTON = 4  # steps in a row at most: as long as weights become zero, the face is another
+PATIENCE = 4  # rounds of one Newton step, before there are as many in a row as make weights zero
 MOST = 100  # iterations of conjugate gradients
 FLAT = 1e-6  # λ of (14)
 CLOSE = 0.9  # zero weights with |g_j| above this part of α are swept over as well
@@ -57,11 +57,11 @@ def conjugate_gradients(data, rows, start, mean, root, D, ridge, F, b, d, Ad, mo
         Ap[:] = 0.0
         along, bend, total = 0.0, 0.0, 0.0
         for a in range(len(F)):
-            j = F[a]
+            j, p_a = F[a], p[a]
             for k in range(start[j], start[j + 1]):
-                Ap[rows[k]] += p[a] * data[k]
-            along += p[a] * mean[j]
-            bend += n * ridge[a] * p[a] * p[a]
+                Ap[rows[k]] += p_a * data[k]
+            along += p_a * mean[j]
+            bend += n * ridge[a] * p_a * p_a
         for i in range(n):
             Ap[i] -= along * root[i]
             bend += Ap[i] * Ap[i]
@@ -106,7 +106,7 @@ class LargeSet:
         Ends, not before the first round, with a tenth of the gap that is `enough`, after `most`
         sweeps and Newton steps, or where only rounding is left. w changes in place.
         """
-        steps, idle, least, dual, n, now = 0, 0, np.inf, -np.inf, self.A.n, np.inf
+        steps, rounds, idle, least, now, dual, n = 0, 0, 0, np.inf, np.inf, -np.inf, self.A.n
         while True:
             rr, ry = float(self.r @ self.r) / n, float(self.r @ self.y) / n
             gap, *_ = duality_gap(rr, ry, self.u, self.w, alpha, beta, positive)
@@ -126,11 +126,10 @@ class LargeSet:
             for _ in range(SWEEPS):
                 self.r = self.A.sweep(self.w, self.r, self.q, now, beta, positive, some)
                 some = np.flatnonzero(self.w)
-            small, steps = 0.05 * now * enough / max(ry, 1e-300), steps + SWEEPS + 1
-            for _ in range(NEWTON):
-                if not self.newton(now, beta, small):
-                    break
-                steps += 1
+            small = 0.05 * now * enough / max(ry, 1e-300)
+            rounds, steps = rounds + 1, steps + SWEEPS + 1
+            while self.newton(now, beta, small) and rounds > PATIENCE and steps < most:
+                steps += 1  # every zero shrinks the face
             self.look()
 
     def newton(self, alpha, beta, enough):
