@@ -1,8 +1,8 @@
-r"""Second-order boosting on binned rows: the rounds
+r"""Second-order boosting on binned rows: the rounds (equations go on from `_histogram.py`)
 
 With f the scores so far, η the learning rate, a round
 
-    g_i = w_i ∂L(y_i, f_i)/∂f,   h_i = w_i ∂²L(y_i, f_i)/∂f²,   f ← f + η · tree(g, h)          (1)
+    g_i = w_i ∂L(y_i, f_i)/∂f,   h_i = w_i ∂²L(y_i, f_i)/∂f²,   f ← f + η · tree(g, h)          (5)
 
 adds the tree that lowers the second-order expansion (1) of `_histogram.py` most (greedily). It is a
 step of Newton's method in the space of functions. K classes have K scores a row, hence K trees a
@@ -103,7 +103,7 @@ class Problem(NamedTuple):
 
 
 def slopes(problem, f, g, h, rows):
-    """Write g and h of (1) for some rows; Σ|g|, Σ h and the smallest h of each class."""
+    """Write g and h of (5) for some rows; Σ|g|, Σ h and the smallest h of each class."""
     loss, weight = problem.loss, problem.weight
     constant = loss.hessian is None or loss.code == losses.huber().code
     total = np.tile([0.0, 0.0, np.inf], (g.shape[1], 1))
