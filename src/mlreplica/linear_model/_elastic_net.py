@@ -373,13 +373,14 @@ class Lasso(ElasticNet):
 
 
 def training_set(estimator, X, y, sample_weight):
-    """X, y and weights as the solvers take them."""
+    """X, y and weights as the solvers take them; `Problem` sees to it that X is finite."""
     X, y = validate_data(
         estimator,
         X,
         y,
         accept_sparse="csc",
         dtype=FLOATS,
+        ensure_all_finite=False,
         multi_output=True,
         y_numeric=True,
     )

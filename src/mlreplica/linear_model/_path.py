@@ -321,7 +321,7 @@ def enet_path(
         raise ValueError("Unexpected parameters in params", params.keys())
     if selection not in ("random", "cyclic"):
         raise ValueError("selection should be either random or cyclic.")
-    X = check_array(X, accept_sparse="csc", dtype=FLOATS)
+    X = check_array(X, accept_sparse="csc", dtype=FLOATS, ensure_all_finite=False)
     y = check_array(y, dtype=np.float64, ensure_2d=False)
     centre = sp.issparse(X) and offset is not None
     s = s if sp.issparse(X) else None  # a dense X already carries its weights

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 
-from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
+from mlreplica.core.parallel import one_blas_thread
 
 from ._columns import FAR, DenseColumns, SparseColumns
 from ._large_set import LargeSet
@@ -18,6 +18,7 @@ from ._working_set import LARGEST, WorkingSet
 
 SMALL = 300  # columns up to which all of the Gram matrix is made for a single fit
 MEDIUM = 2000  # the same for a path, if X is tall
+NEAR = 10  # |mean| / spread up to which centring after the product costs no more than two digits
 DENSER = 1  # by this factor G may hold more numbers than a sparse X, see `_large_set`
 
 
@@ -57,7 +58,7 @@ class Problem:
         self.y = np.ascontiguousarray(Y.T if self.root is None else Y.T * self.root)
         self.size = np.einsum("ki,ki->k", self.y, self.y) / n
         if self.whole and not given and not sparse:
-            self._gram_by_blocks(Y, s)
+            self._gram(Y, s)
             return
         with np.errstate(over="ignore", invalid="ignore"):
             self.c, self.x_mean = self.A.gradient(self.y), self.A.x_mean
@@ -66,27 +67,46 @@ class Problem:
             each = np.arange(p)
             self.G = np.ascontiguousarray(gram) / n if given else self.A.products(each, each)
 
-    def _gram_by_blocks(self, Y, s):
-        """G, c and x̄ in one pass over the rows; X is centred block by block."""
-        n, p = self.X.shape
-        self.x_mean = origin(self.X, Y)[0] if self.intercept else np.zeros(p)
-        weight = None if s is None else s * (n / s.sum())
+    def _gram(self, Y, s):
+        """G, c and x̄ in one pass over the rows."""
+        n = len(self.X)
         with np.errstate(over="ignore", invalid="ignore"):
-            if not self.intercept and s is None and self.X.dtype == np.float64:  # as it lies
-                G, b = products_by_threads(self.X, Y)
+            if s is None and self.X.dtype == np.float64 and (not self.intercept or self._near()):
+                G, b = self._products(Y)
             else:
-                zero = np.zeros(Y.shape[1])
-                some = weight, self.root, bool(self.intercept), self.x_mean, zero, None
-                normal = Rows(self.X, Y, *some).normal()
-                if self.intercept:
-                    normal, dx, _ = normal.centred()
-                    self.x_mean = self.x_mean + dx
-                G, b, _ = normal
+                G, b = self._products_by_blocks(Y, s)
         self._refuse_unless_finite(G, b)
         still = G.diagonal() <= 1e-28 * n * self.x_mean**2  # constant but for rounding
         keep = np.where(still, 0.0, 1.0)
         self.G = np.ascontiguousarray(G * keep * keep[:, None]) / n
         self.c = np.ascontiguousarray(b.T * keep) / n
+
+    def _near(self):
+        """Whether the columns are so near zero that one may centre their products, by 64 rows."""
+        some = self.X[:: max(1, len(self.X) // 64)]
+        return bool((np.abs(some.mean(axis=0)) <= NEAR * some.std(axis=0)).all())
+
+    def _products(self, Y):
+        """AᵀA and AᵀY, from X as it lies; Y is centred."""
+        X, n = self.X, len(Y)
+        G, b, self.x_mean = X.T @ X, X.T @ Y, np.zeros(X.shape[1])
+        if self.intercept:
+            self.x_mean = np.full(n, 1.0 / n) @ X
+            G -= np.multiply.outer(n * self.x_mean, self.x_mean)
+            b -= np.multiply.outer(self.x_mean, Y.sum(axis=0))
+        return G, b
+
+    def _products_by_blocks(self, Y, s):
+        """The same by blocks of centred rows: with weights, single precision or large means."""
+        n, p = self.X.shape
+        self.x_mean = origin(self.X, Y)[0] if self.intercept else np.zeros(p)
+        weight = None if s is None else s * (n / s.sum())
+        some = weight, self.root, bool(self.intercept), self.x_mean, np.zeros(Y.shape[1]), None
+        normal = Rows(self.X, Y, *some).normal()
+        if self.intercept:
+            normal, dx, _ = normal.centred()
+            self.x_mean = self.x_mean + dx
+        return normal.G, normal.b
 
     def _refuse_unless_finite(self, *sums):
         """NaN and infinity show in the sums over X; only then look for them."""
@@ -123,17 +143,6 @@ class Problem:
     def large_set(self, k, w):
         """A LargeSet for target k that starts at w; None if X is dense."""
         return LargeSet(self.A, self.y[k], w) if sp.issparse(self.X) else None
-
-
-def products_by_threads(X, Y):
-    """XᵀX and XᵀY, a share of the rows a thread."""
-
-    def part(rows):
-        return X[rows].T @ X[rows], X[rows].T @ Y[rows]
-
-    with one_blas_thread():
-        parts = run(part, split(len(X), n_threads(), 1024))
-    return [sum(some) for some in zip(*parts, strict=True)]
 
 
 def columns(X, root, intercept):

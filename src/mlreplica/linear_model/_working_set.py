@@ -51,7 +51,7 @@ import numpy as np
 from mlreplica.core.blas import add_scaled
 from mlreplica.core.jit import kernel
 
-from ._face import MANY, Face
+from ._face import MANY, Face, solve
 from ._lasso import State, blur, duality_gap, largest, objective
 from ._penalty import positive_threshold, soft_threshold
 
@@ -89,6 +89,71 @@ def subtract(r, w, Z):
     for j in range(len(w)):
         if w[j] != 0.0:
             add_scaled(r, -w[j], Z[j])
+
+
+@kernel
+def growth(G, w, u, target, u_new, root_q, alpha, beta):
+    """By how much P grows at most from w to target, rounding included; u_new becomes u there."""
+    size, grown = 0.0, 0.0
+    u_new[:] = u
+    for j in range(len(w)):
+        d = target[j] - w[j]
+        if d != 0.0:
+            add_scaled(u_new, -d, G[j])
+            size += abs(d) * root_q[j]
+            grown += alpha * (abs(target[j]) - abs(w[j])) + beta * d * (w[j] + 0.5 * d)
+    for j in range(len(w)):
+        grown -= 0.5 * (target[j] - w[j]) * (u[j] + u_new[j])
+    return grown + 1e-15 * size * size
+
+
+@kernel
+def unseen(w, u, alpha, beta):
+    """A growth of P too small to tell from rounding."""
+    size = 0.0
+    for j in range(len(w)):
+        size += abs(w[j]) * (alpha + abs(u[j]) + beta * abs(w[j]))
+    return 1e-13 * size
+
+
+@kernel
+def newton_step(G, L, F, w, u, target, u_new, root_q, alpha, beta):
+    """From w towards v of (11), to target: how many weights became zero, −1 if P would grow."""
+    d, t, wrong = np.empty(len(F)), 1.0, 0
+    for a in range(len(F)):
+        d[a] = u[F[a]] - alpha * np.sign(w[F[a]]) - beta * w[F[a]]
+    solve(L, d)  # v − w
+    target[:] = w
+    for a in range(len(F)):
+        j = F[a]
+        target[j] += d[a]
+        if target[j] * w[j] <= 0.0:
+            t, target[j], wrong = min(t, -w[j] / d[a]), 0.0, wrong + 1
+    grown = growth(G, w, u, target, u_new, root_q, alpha, beta)
+    if grown > 0.0 and wrong > 0:  # only as far as the first zero
+        wrong = 0
+        for a in range(len(F)):
+            j = F[a]
+            target[j] = w[j] + t * d[a]
+            if not target[j] * w[j] > 1e-15 * w[j] * w[j]:
+                target[j], wrong = 0.0, wrong + 1
+        grown = growth(G, w, u, target, u_new, root_q, alpha, beta)
+    if grown <= 0.0 or grown <= unseen(w, u, alpha, beta):
+        return wrong
+    return -1  # too ill-conditioned
+
+
+@kernel
+def violation(w, u, alpha, beta, positive):
+    """By how much a column misses (4), at most."""
+    most = 0.0
+    for j in range(len(w)):
+        g = u[j] - beta * w[j]
+        if w[j] != 0.0:
+            most = max(most, abs(g - alpha * np.sign(w[j])))
+        else:
+            most = max(most, (g if positive else abs(g)) - alpha)
+    return most
 
 
 class WorkingSet:
@@ -183,7 +248,7 @@ class WorkingSet:
                     self.refresh()
                     self.face.forget(beta)
                     settled = False
-            if done or steps >= most or self.violation(alpha, beta, positive) <= sharp:
+            if done or steps >= most or violation(self.w, self.u, alpha, beta, positive) <= sharp:
                 return steps
             # a Newton step has seen to the others; now and then, leave it to (10) alone
             rounds += 1
@@ -195,49 +260,20 @@ class WorkingSet:
             least, settled = min(P, least), True
             done = gap <= enough or idle == 5
 
-    def violation(self, alpha, beta, positive):
-        """By how much a column misses (4), at most."""
-        g = self.u - beta * self.w if beta else self.u
-        miss = np.abs(g - alpha * np.sign(self.w))
-        if positive:
-            miss[(self.w == 0.0) & (g < 0.0)] = 0.0
-        miss[self.w == 0.0] -= alpha
-        return float(miss.max(initial=0.0))
-
     def newton(self, alpha, beta):
         """A step on the face towards v of (11): weights that became zero, −1 if P would grow."""
         self.match(alpha, beta)
-        F, target = self.face.F, self.w.copy()
-        w, u = self.w[F], self.u[F]
-        d = self.face.solve(u - alpha * np.sign(w) - beta * w)  # v − w
-        v = w + d
-        wrong = v * w <= 0.0
-        target[F] = np.where(wrong, 0.0, v)
-        growth, u_new = self.growth(target, alpha, beta)
-        if growth > 0.0 and wrong.any():  # only as far as the first zero
-            t = (w[wrong] / -d[wrong]).min()
-            v = w + t * d
-            target[F] = np.where(v * w > 1e-15 * w * w, v, 0.0)
-            growth, u_new = self.growth(target, alpha, beta)
-        if not (growth <= 0.0 or growth <= self.unseen(alpha, beta)):  # too ill-conditioned
-            return -1
-        self.w, self.u = target, u_new
-        return int(np.count_nonzero(target[F] == 0.0))
+        target, u_new = np.empty_like(self.w), np.empty_like(self.u)
+        on = self.G, self.face.L, self.face.F
+        zeros = newton_step(*on, self.w, self.u, target, u_new, self.root_q, alpha, beta)
+        if zeros >= 0:
+            self.w, self.u = target, u_new
+        return zeros
 
     def growth(self, target, alpha, beta):
         """By how much P grows at most from w to another one, rounding included; and u there."""
-        d, u = target - self.w, self.u.copy()
-        subtract(u, d, self.G)
-        absolute = float(np.abs(target).sum() - np.abs(self.w).sum())
-        square = float(target @ target - self.w @ self.w) if beta else 0.0
-        size = float(np.abs(d) @ self.root_q)
-        growth = alpha * absolute + 0.5 * beta * square - 0.5 * float(d @ (self.u + u))
-        return growth + 1e-15 * size * size, u
-
-    def unseen(self, alpha, beta):
-        """A growth of P too small to tell from rounding."""
-        size = np.abs(self.w)
-        return 1e-13 * float(size @ (alpha + np.abs(self.u) + beta * size))
+        u = np.empty_like(self.u)
+        return growth(self.G, self.w, self.u, target, u, self.root_q, alpha, beta), u
 
     def match(self, alpha, beta):
         """Make the face that of the support of w, which gives up dependent columns by (12)."""
@@ -245,7 +281,10 @@ class WorkingSet:
         if beta != face.beta:
             face.forget(beta)
         used, inside = self.w != 0.0, face.inside[: len(self.w)]
-        if np.count_nonzero(used != inside) > max(MANY, face.k // 8):
+        changes = np.count_nonzero(used != inside)
+        if changes == 0:
+            return
+        if changes > max(MANY, face.k // 8):
             face.enter_all(self.G, np.flatnonzero(used))
         face.drop(self.w)
         for j in np.flatnonzero(used & ~face.inside[: len(used)]).tolist():
@@ -267,13 +306,13 @@ class WorkingSet:
         t = -w[nearer] / way[nearer]
         target = w + t.min() * way
         target[nearer[t.argmin()]] = 0.0
-        growth, u = self.growth(target, alpha, beta)
-        if growth > self.unseen(alpha, beta):
+        blind, (grown, u) = unseen(w, self.u, alpha, beta), self.growth(target, alpha, beta)
+        if grown > blind:
             d = target - w
             bend = float(d @ (self.u - u)) + beta * float(d @ d)
             target = w + min(1.0, t.min() * abs(slope) / bend) * d if bend > 0.0 else w
-            growth, u = self.growth(target, alpha, beta)
-            if growth > self.unseen(alpha, beta):
+            grown, u = self.growth(target, alpha, beta)
+            if grown > blind:
                 return False
         self.w, self.u = target, u
         return bool((target[nearer] == 0.0).any())
