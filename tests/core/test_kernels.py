@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from mlreplica import kernels
 from mlreplica.core.exp import exp32, exp64
-from mlreplica.core.kernel_loops import row_function
+from mlreplica.core.kernel_loops import gaussian, row_function
 from mlreplica.kernels import RBF, Callable, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from tests.contract import kernels as contract
 
@@ -293,6 +293,43 @@ def test_exp_anywhere(x):
     y = x.copy()
     exp64(y)
     np.testing.assert_allclose(y, np.exp(x), rtol=5e-16)
+
+
+@pytest.mark.parametrize(("dtype", "far"), [("f8", 708.0), ("f4", 87.0)])
+def test_a_gaussian_is_right_to_the_last_digits_of_its_exponent(dtype, far):
+    for size in (0, 1, 3, 1023, 5000):
+        x_sq = np.linspace(0.0, far, size).astype(dtype)
+        K = np.zeros((2, size), dtype=dtype)
+        gaussian(K, np.zeros(2, dtype=dtype), x_sq, K.dtype.type(1.0))
+        exact = np.exp(-x_sq.astype(np.longdouble))
+        assert (np.abs(K - exact) <= (2.0 + x_sq) * np.finfo(dtype).eps * exact).all()
+    ends = np.array([[1e-9, np.nan, -np.inf, -1e9]], dtype=dtype)
+    gaussian(ends, np.zeros(1, dtype=dtype), np.zeros(4, dtype=dtype), ends.dtype.type(1.0))
+    assert 1.0 - 1e-6 < ends[0, 0] <= 1.0  # a distance below 0 by rounding
+    assert (ends[0, 1:] < 2e-38).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, 5, 16, 33, 200])
+def test_a_multiplier_is_the_matrix_times_the_columns(p):
+    rng = np.random.default_rng(p)
+    K = RBF(gamma=0.5 / p)
+    for n, m, k in [(0, 5, 1), (3, 0, 2), (1, 1, 1), (127, 255, 3), (129, 257, 1), (700, 600, 2)]:
+        X, Y, C = rng.normal(size=(n, p)) + 9.0, rng.normal(size=(m, p)) + 9.0, rng.normal(size=m)
+        G = np.exp(-K.gamma * ((X[:, None] - Y) ** 2).sum(axis=2))
+        multiply, columns = K.multiplier(Y), np.column_stack([C] * k) * np.arange(1, k + 1)
+        np.testing.assert_allclose(multiply(X, C), G @ C, rtol=1e-12, atol=1e-12)
+        for rows in (X, np.asfortranarray(X), scipy.sparse.csr_array(X)):
+            found = multiply(rows, np.asfortranarray(columns))
+            assert found.shape == (n, k)
+            np.testing.assert_allclose(found, G @ columns, rtol=1e-12, atol=1e-12)
+        single = K.times(X.astype("f4"), Y.astype("f4"), C.astype("f4"))
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, G @ C, rtol=1e-3, atol=1e-3)
+
+
+def test_a_row_out_of_range_is_far_from_all_others():
+    Y = np.random.default_rng(0).normal(size=(30, 3))
+    np.testing.assert_array_equal(RBF(1.0).multiplier(Y)(np.full((2, 3), 1e200), Y) < 1e-300, True)
 
 
 def test_pure_python_mode_gives_the_same_numbers():

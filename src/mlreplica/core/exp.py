@@ -12,6 +12,12 @@ is summed in pairs, for a chain of eleven operations would make each wait for th
 
 Within 1.1 units in the last place of e^x; below −708 (−87) it stays at
 3e-308 (2e-38), above 709 (88) at 8e307 (2e38). NaN gives NaN, which `min` and `max` may lose.
+
+Where x = z·log 2 is a product anyway, its other factor can take 1/log 2 in, and 2^z is cheaper:
+z − k has no rounding error and needs no second part of log 2. From kernels only z ≤ 0 comes, but
+for rounding, and so what is computed is 2^−|z|.
+
+    2^z = 2^k · (1 + f·g(f)),      f = z − k,      |f| ≤ ½                             (2)
 """
 
 import numpy as np
@@ -69,3 +75,33 @@ def exp32_of(x: np.float32) -> np.float32:
     p = p * s + (r * np.float32(0.041666556149721146) + np.float32(0.16666577756404877))
     p = (p * r + np.float32(0.5)) * s + r
     return np.float32(from_bits32(bits32(np.float32(1.0) + p) + (bits32(t) << np.int32(23))))
+
+
+@kernel(fastmath=STRICT)
+def power_of_two(z: float) -> float:
+    """2^−|z| by (2), in loops over float64; below 2^−1022, and of NaN, 2e-308"""
+    z = -abs(z)
+    z = z if z > -1022.0 else -1022.0  # noqa: FURB136
+    t = z + 6755399441055744.0
+    f = z - (t - 6755399441055744.0)
+    s = f * f
+    g = s * 4.454960598443769e-10 + (f * 7.072585949269223e-09 + 1.0178062445844005e-07)
+    h = f * 1.321544258792169e-06 + 1.5252733829836123e-05
+    h = h * s + (f * 0.0001540353044173605 + 0.0013333558146416936)
+    g = (g * (s * s) + h) * s + (f * 0.009618129107606888 + 0.0555041086648216)
+    g = g * s + (f * 0.24022650695910097 + 0.6931471805599453)
+    return float(from_bits(bits(1.0 + g * f) + (bits(t) << 52)))
+
+
+@kernel(fastmath=STRICT)
+def power_of_two32(z: np.float32) -> np.float32:
+    """2^−|z|, in loops over float32; below 2^−126, and of NaN, 1e-38"""
+    z = -abs(z)
+    z = z if z > np.float32(-126.0) else np.float32(-126.0)  # noqa: FURB136
+    t = z + np.float32(12582912.0)
+    f = z - (t - np.float32(12582912.0))
+    s = f * f
+    g = f * np.float32(0.0001545316294512069) + np.float32(0.0013390863364671234)
+    g = g * s + (f * np.float32(0.009618082557277852) + np.float32(0.05550357114219078))
+    g = g * s + (f * np.float32(0.24022650760568126) + np.float32(0.6931471880262288))
+    return np.float32(from_bits32(bits32(np.float32(1.0) + g * f) + (bits32(t) << np.int32(23))))

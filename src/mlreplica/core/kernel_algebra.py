@@ -74,16 +74,25 @@ class Kernel:
 
     def times(self, X: Any, Y: Any, C: Array) -> Array:
         """K(X, Y) C, with no more than a slice of K(X, Y) in memory for each thread."""
-        fill, n, m = self.against(Y), X.shape[0], Y.shape[0]
-        out = np.empty((n, *C.shape[1:]), dtype=np.result_type(X.dtype, Y.dtype, C.dtype))
+        return self.multiplier(Y)(X, C)
 
-        def multiply(rows: slice) -> None:
-            K = np.empty((rows.stop - rows.start, m), dtype=np.result_type(X.dtype, Y.dtype))
-            fill(X[rows], K)
-            np.matmul(K, C, out=out[rows])
+    def multiplier(self, Y: Any) -> Callable[[Any, Array], Array]:
+        """A function that gives K(X, Y) C for any (X, C), Y looked at once."""
+        fill, m = self.against(Y), Y.shape[0]
 
-        run(multiply, split(n, -(-n * m // SLICE)))
-        return out
+        def multiply(X: Any, C: Array) -> Array:
+            n, dtype = X.shape[0], np.result_type(X.dtype, Y.dtype)
+            out = np.empty((n, *C.shape[1:]), dtype=np.result_type(dtype, C.dtype))
+
+            def one(rows: slice) -> None:
+                K = np.empty((rows.stop - rows.start, m), dtype=dtype)
+                fill(X[rows], K)
+                np.matmul(K, C, out=out[rows])
+
+            run(one, split(n, -(-n * m // SLICE)))
+            return out
+
+        return multiply
 
     def against(self, Y: Any) -> Callable[[Any, Array], None]:
         """A function that writes K(X, Y) into `out` for any (X, out), Y looked at once."""

@@ -13,10 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .exp import exp32, exp32_of, exp64, exp_of
+from .blas import dot
+from .exp import exp32, exp64, power_of_two, power_of_two32
 from .jit import PURE_PYTHON, import_numba, kernel
 
 Array: TypeAlias = npt.NDArray[Any]
+LOG2_E = 1.4426950408889634  # log₂ e
+ROWS, STRIP = 128, 256  # rows and columns of a tile of a Gram matrix that stays in the cache
 
 
 def exp_in_place(K: Array) -> None:
@@ -25,29 +28,59 @@ def exp_in_place(K: Array) -> None:
 
 
 def gaussian(K: Array, x_sq: Array, y_sq: Array, gamma: float) -> None:
-    """K = XYᵀ becomes exp(−γ‖x_i − y_j‖²), by equation (4)"""
-    (gaussian32 if K.dtype == np.float32 else gaussian64)(K, x_sq, y_sq, gamma)
+    """K = XYᵀ becomes exp(−γ‖x_i − y_j‖²), by equation (4) and as a power of 2"""
+    factor = K.dtype.type(gamma * LOG2_E)
+    (gaussian32 if K.dtype == np.float32 else gaussian64)(K, x_sq, y_sq, factor)
 
 
 @kernel
-def gaussian64(K: Array, x_sq: Array, y_sq: Array, gamma: float) -> None:
-    """`gaussian` in double precision; no distance is below 0 by rounding."""
+def gaussian64(K: Array, x_sq: Array, y_sq: Array, factor: float) -> None:
+    """`gaussian` in double precision"""
     for i in range(len(K)):
         row, a = K[i], x_sq[i]
         for j in range(len(row)):
-            d = (a + y_sq[j]) - (row[j] + row[j])  # symmetric in i and j, bit for bit
-            row[j] = exp_of(-gamma * d if d > 0.0 else 0.0)
+            d = 2.0 * row[j] - (a + y_sq[j])  # symmetric in i and j, bit for bit
+            row[j] = power_of_two(factor * d)
 
 
 @kernel
-def gaussian32(K: Array, x_sq: Array, y_sq: Array, gamma: np.float32) -> None:
+def gaussian32(K: Array, x_sq: Array, y_sq: Array, factor: np.float32) -> None:
     """`gaussian` in single precision"""
-    zero = np.float32(0.0)
+    two = np.float32(2.0)
     for i in range(len(K)):
         row, a = K[i], x_sq[i]
         for j in range(len(row)):
-            d = (a + y_sq[j]) - (row[j] + row[j])
-            row[j] = exp32_of(-gamma * d if d > zero else zero)
+            d = two * row[j] - (a + y_sq[j])
+            row[j] = power_of_two32(factor * d)
+
+
+@kernel
+def gaussian_sums(A: Array, S: Array, C: Array, out: Array) -> None:
+    """out ← out + K Cᵀ with K = 2^−|AB|, of which only a tile is ever in memory.
+
+    S holds B (p, m) in strips of `STRIP` columns, one after the other, each C-contiguous; C is
+    (k, m). All are float64.
+    """
+    (n, p), (k, m) = A.shape, C.shape
+    memory = np.empty(ROWS * STRIP)
+    for start in range(0, m, STRIP):
+        w = min(STRIP, m - start)
+        strip = S[p * start : p * (start + w)].reshape(p, w)
+        for i in range(0, n, ROWS):
+            r = min(ROWS, n - i)
+            K = memory[: r * w].reshape(r, w)
+            np.dot(A[i : i + r], strip, K)
+            for a in range(r):
+                z, c, total = K[a], C[0, start : start + w], 0.0
+                if k == 1:
+                    for j in range(w):
+                        total += c[j] * power_of_two(z[j])
+                    out[i + a, 0] += total
+                else:
+                    for j in range(w):
+                        z[j] = power_of_two(z[j])
+                    for q in range(k):
+                        out[i + a, q] += dot(z, C[q, start : start + w])
 
 
 @kernel

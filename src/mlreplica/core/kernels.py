@@ -33,8 +33,19 @@ from typing import Any
 import numpy as np
 
 from .kernel_algebra import BAND, Array, Kernel, as_rows, by_rows, is_sparse, mirrored, number
-from .kernel_loops import exp_in_place, gaussian, manhattan, pairwise, row_function
-from .parallel import split
+from .kernel_loops import (
+    LOG2_E,
+    STRIP,
+    exp_in_place,
+    gaussian,
+    gaussian_sums,
+    manhattan,
+    pairwise,
+    row_function,
+)
+from .parallel import n_threads, run, split
+
+TASK = 1 << 17  # entries of a Gram matrix for which waking a thread is worth while
 
 
 @dataclass(frozen=True)
@@ -44,8 +55,8 @@ class Linear(Kernel):
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         inner(X, Y, out)
 
-    def times(self, X: Any, Y: Any, C: Array) -> Array:
-        return np.asarray(X @ (Y.T @ C))
+    def multiplier(self, Y: Any) -> Any:
+        return lambda X, C: np.asarray(X @ (Y.T @ C))
 
     def diag(self, X: Any) -> Array:
         return squared_norms(X)
@@ -125,7 +136,7 @@ class RBF(Kernel):
         by_rows(out, lambda K, x_sq: gaussian(K, x_sq, y_sq, gamma), x_sq)
 
     def against(self, Y: Any) -> Any:
-        centre = 0.0 if is_sparse(Y) else Y.mean(axis=0)
+        centre = 0.0 if is_sparse(Y) or not len(Y) else Y.mean(axis=0)
         Y = Y if is_sparse(Y) else Y - centre
         y_sq = squared_norms(Y)
 
@@ -134,6 +145,36 @@ class RBF(Kernel):
             self.fill(X, Y, out, squared_norms(X), y_sq)
 
         return fill
+
+    def multiplier(self, Y: Any) -> Any:
+        """By one product that gives whole exponents of 2: with g = γ log₂ e and rows (x, y) centred
+
+        log₂ K(x, y) = (2g x, −g‖x‖², 1)ᵀ (y, 1, −g‖y‖²)
+        """
+        if is_sparse(Y) or Y.dtype != np.float64:
+            return super().multiplier(Y)
+        g, (m, p) = number(self.gamma, Y) * LOG2_E, Y.shape
+        centre = Y.mean(axis=0) if m else 0.0
+        y = Y - centre
+        B = np.vstack([y.T, np.ones(m), -g * squared_norms(y)])
+        S = np.concatenate([B[:, k : k + STRIP].ravel() for k in range(0, max(m, 1), STRIP)])
+
+        def multiply(X: Any, C: Array) -> Array:
+            n, columns = X.shape[0], np.ascontiguousarray(np.atleast_2d(C.T), float)
+            out = np.zeros((n, len(columns)))
+
+            def one(rows: slice) -> None:
+                x = X[rows].toarray() if is_sparse(X) else X[rows]
+                A = np.ones((len(x), p + 2))
+                np.subtract(x, centre, out=A[:, :p])
+                A[:, p] = -g * squared_norms(A[:, :p])
+                A[:, :p] *= 2.0 * g
+                gaussian_sums(A, S, columns, out[rows])
+
+            run(one, split(n, min(-(-n * m // TASK), 8 * n_threads())))
+            return out.reshape(n, *C.shape[1:])
+
+        return multiply
 
     def diag(self, X: Any) -> Array:
         return np.ones(X.shape[0], dtype=X.dtype)
@@ -229,10 +270,10 @@ class Callable(Kernel):
     def mend(self, X: Any, out: Array) -> None:
         """Nothing to do: the function itself gave the diagonal."""
 
-    def times(self, X: Any, Y: Any, C: Array) -> Array:
+    def multiplier(self, Y: Any) -> Any:
         if self.jitted:
-            return super().times(X, Y, C)
-        return np.asarray(self.block(X, Y) @ C)  # a function of Python runs in one thread
+            return super().multiplier(Y)
+        return lambda X, C: np.asarray(self.block(X, Y) @ C)  # Python runs in one thread
 
     def diag(self, X: Any) -> Array:
         if self.rows or self.jitted:
@@ -253,8 +294,8 @@ class Precomputed(Kernel):
     def fill(self, X: Any, Y: Any, out: Array, x_sq: Any, y_sq: Any) -> None:
         out[...] = X
 
-    def times(self, X: Any, Y: Any, C: Array) -> Array:
-        return np.asarray(X @ C)
+    def multiplier(self, Y: Any) -> Any:
+        return lambda X, C: np.asarray(X @ C)
 
     def diag(self, X: Any) -> Array:
         return np.diag(X)

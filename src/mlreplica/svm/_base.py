@@ -176,7 +176,12 @@ class KernelMachine(CallbackSupport, BaseEstimator):
     def _prepared(self):
         """The support vectors as predictions need them; kept, but not pickled."""
         is_gram = isinstance(self._kernel, Precomputed)
-        return Support(self._kernel, self.support_ if is_gram else self.support_vectors_)
+        rows = self.support_ if is_gram else self.support_vectors_
+        return Support(self._kernel, rows, self._parts())
+
+    def _parts(self):
+        """Which support vectors have a part in which machines"""
+        return all_of_them(len(self.support_), len(self._intercept_))
 
     def _new_rows(self, X):
         """X as a fitted model takes it, as rows of the Gram matrix if the kernel is a function."""
@@ -205,15 +210,14 @@ class KernelMachine(CallbackSupport, BaseEstimator):
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
         return X
 
-    def _raw_scores(self, X, products, width):
-        """Σ_j β_j K(x, x_j) without b, for rows that `_new_rows` has seen."""
-        return self._prepare().scores(X, products, width)
+    def _raw_scores(self, X):
+        """Σ_j β_j K(x, x_j) without b for each machine, for rows that `_new_rows` has seen."""
+        coef = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
+        return self._prepare().scores(X, coef, len(self._intercept_))
 
     def _sums(self, X):
         """Σ_j β_j K(x, x_j) of the one machine that there is, for new rows."""
-        X = self._new_rows(X)
-        coef = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
-        return self._raw_scores(X, all_of_them(coef), 1)[:, 0]
+        return self._raw_scores(self._new_rows(X))[:, 0]
 
     def _prepare(self):
         if "_support" not in self.__dict__:  # unpickled

@@ -22,7 +22,7 @@ from mlreplica.core.iterate import iterate
 from ._base import ENDLESS, KernelMachine, dense_if_small, row_weights
 from ._calibration import coupled, fit_sigmoid, sigmoid
 from ._machines import Grams, joint, machines_of
-from ._scores import all_of_them, one_against_one, pairs_of
+from ._scores import one_against_one, pairs_of
 from ._smo import smo
 from ._textbook import PLATT, SIMPLIFIED
 
@@ -207,23 +207,14 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
                     scores[part] = less.s[0]
             self._probA[k], self._probB[k] = fit_sigmoid(scores, machine.s)
 
-    def _products(self, coef):
-        """How scores come from kernel values."""
+    def _parts(self):
         if self._one_vs_rest or len(self.classes_) == 2:
-            return all_of_them(coef)
-        return one_against_one(coef, self._n_support)
+            return super()._parts()
+        return one_against_one(self._n_support)
 
     def _machine_scores(self, X):
         """d(x) of (1) for every row and machine, > 0 for the machine's first class."""
-        coef = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
-        scores = self._raw_scores(X, self._products(coef), len(self._intercept_))
-        return scores + self._intercept_
-
-    def _machine_signs(self, X):
-        """Whether d(x) > 0"""
-        if self._sparse:
-            return self._machine_scores(X) > 0.0
-        return self._prepare().signs(X, self._dual_coef_, self._products, self._intercept_)
+        return self._raw_scores(X) + self._intercept_
 
     def decision_function(self, X):
         """Scores of the rows.
@@ -263,7 +254,7 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         if k > 2 and (self._one_vs_rest or self.break_ties):
             codes = np.argmax(self.decision_function(X), axis=1)
         else:
-            wins = self._machine_signs(self._new_rows(X))
+            wins = self._machine_scores(self._new_rows(X)) > 0.0
             if k == 2:
                 codes = 1 - wins.ravel().astype(np.intp)
             else:
