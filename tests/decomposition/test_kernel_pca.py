@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mlreplica.callbacks import Trace
 from mlreplica.decomposition import KernelPCA
 from mlreplica.decomposition._lanczos import block_lanczos
+from mlreplica.decomposition._symmetric import symmetric_times
 from mlreplica.kernels import RBF, Linear, Polynomial
 
 SOLVERS = ["dense", "lanczos", "arpack", "randomized"]
@@ -243,6 +244,18 @@ def test_estimator_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Singular matrix", UserWarning)
         check(estimator)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 515, 2051])
+def test_half_of_a_symmetric_matrix_is_enough(n):
+    rng = np.random.default_rng(n)
+    K = rng.normal(size=(n, n))
+    K += K.T
+    for b in (1, 4):
+        V = rng.normal(size=(b, n))
+        half = K + np.triu(np.full((n, n), np.nan), 1)  # the rest is not even read
+        assert_allclose(symmetric_times(half, V), V @ K, atol=1e-10)
+        assert_allclose(symmetric_times(K, np.asfortranarray(V)), V @ K, atol=1e-10)
 
 
 # callbacks, threads

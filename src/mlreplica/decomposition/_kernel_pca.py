@@ -47,16 +47,17 @@ from sklearn.utils.validation import _check_psd_eigenvalues, validate_data
 
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed, square
-from mlreplica.core.parallel import n_threads, one_blas_thread, run, split
+from mlreplica.core.parallel import one_blas_thread
 from mlreplica.core.validation import FLOATS, new_rows
 from mlreplica.kernel_ridge import KernelRidge
 
 from ._lanczos import block_lanczos
+from ._symmetric import symmetric_times
 
 SMALL = 200  # rows up to which all eigenvectors cost no more than a few
 SHARE = 20  # "auto" takes Lanczos for fewer components than rows / SHARE
 RESIDUAL = 1e-10  # tol=0: ‖K_c v − λ v‖ is at most so much of λ
-BLOCK = 8  # vectors that a pass of Lanczos multiplies at once
+BLOCK = 4  # vectors that a pass of Lanczos multiplies at once
 OVERSAMPLING = 10  # vectors beyond n_components in the block of "randomized"
 MAX_PASSES = 1000
 
@@ -233,7 +234,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         roots = np.sqrt(values)
         A = np.divide(V, roots, out=np.zeros_like(V), where=roots > 0.0)
         A -= A.mean(axis=0)
-        offset = K.mean(axis=0) @ A  # Σ_i a_i m_i of (4)
+        offset = symmetric_times(K, np.ones((1, len(K))))[0] / len(K) @ A  # Σ_i a_i m_i of (4)
         self.eigenvalues_, self.eigenvectors_ = values.astype(X.dtype), V.astype(X.dtype)
         self._A, self._offset = A.astype(X.dtype), offset.astype(X.dtype)
         self.X_fit_ = X
@@ -306,7 +307,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if solver == "randomized":
             by, block = np.abs, k + OVERSAMPLING
             passes = 1 + self._powers(k, n)
-        most = block * passes if passes else max(20 * block, 4 * k)
+        most = block * passes if passes else max(40 * block, 4 * k)
         if solver == "dense" or n <= max(SMALL, 2 * most):
             self.n_iter_ = 1
             return dense(K, k, by)
@@ -347,10 +348,8 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 
 def times_centred(K, V):
-    """J K J V, a slice of columns of K for each thread"""
-    V = np.ascontiguousarray((V - V.mean(axis=0)).T)
-    W = np.empty_like(V)
-    run(lambda part: np.matmul(V, K[:, part], out=W[:, part]), split(len(K), n_threads()))
+    """J K J V"""
+    W = symmetric_times(K, (V - V.mean(axis=0)).T)
     W -= W.mean(axis=1)[:, None]
     return W.T
 

@@ -32,6 +32,7 @@ import numpy as np
 from scipy.linalg import eigh, qr
 
 TINY = np.finfo(float).tiny
+GROWTH = 1.2  # by how much the subspace has to grow before Ritz pairs, O(m³), are worth while
 
 
 class State(NamedTuple):
@@ -46,9 +47,10 @@ def block_lanczos(multiply, V, k, most, size=np.asarray):
     """Yield k Ritz pairs (6) after every pass (7), from the block V (n, b), for ever.
 
     `multiply` maps V to A V; the basis grows to `most` ≥ 3b + k vectors, then starts again. The
-    pairs are those of largest θ, or with `size=np.abs` those of largest |θ|, in this order.
+    pairs are those of largest θ, or with `size=np.abs` those of largest |θ|, in this order; they
+    are found anew when the basis is full or has grown by `GROWTH`.
     """
-    (n, b), m = V.shape, 0
+    (n, b), m, look = V.shape, 0, 0.0
     Q, H = np.zeros((n, most), order="F"), np.zeros((most, most))
     Q[:, :b] = qr(V, mode="economic")[0]
     while True:
@@ -60,15 +62,20 @@ def block_lanczos(multiply, V, k, most, size=np.asarray):
         H[new, :m] = H[:m, new].T
         W -= basis @ H[:m, new]
         W, R = orthogonal(W, basis)
-        theta, U = eigh(H[:m, :m], driver="evd")
-        order = np.argsort(-size(theta))
-        theta, U = theta[order], U[:, order]
-        scale = np.maximum(np.abs(theta[:k]), 0.01 * np.abs(theta).max() + TINY)
-        residual = (np.linalg.norm(R @ U[new, :k], axis=0) / scale).max()  # (8)
-        yield State(theta[:k], float(residual), partial(np.matmul, basis, U[:, :k]))
+        if m + b > most or m >= look:
+            theta, U = eigh(H[:m, :m], driver="evd")
+            order = np.argsort(-size(theta))
+            theta, U = theta[order], U[:, order]
+            scale = np.maximum(np.abs(theta[:k]), 0.01 * np.abs(theta).max() + TINY)
+            residual = (np.linalg.norm(R @ U[new, :k], axis=0) / scale).max()  # (8)
+            state = State(theta[:k], float(residual), partial(np.matmul, basis, U[:, :k]))
+            look = GROWTH * m
+        yield state
         if m + b > most:
             m = k + 2 * b
+            look = GROWTH * m
             Q[:, :m], H[:m, :m] = basis @ U[:, :m], np.diag(theta[:m])
+            state = state._replace(vectors=partial(np.array, Q[:, :k]))
         Q[:, m : m + b] = W
 
 
