@@ -327,6 +327,22 @@ def test_hard_margin_of_what_cannot_be_separated_is_refused(data):
         SVC(C=np.inf, kernel="linear").fit(*data)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+def test_equal_rows_of_two_classes_are_refused_before_anything_is_solved(kernel, monkeypatch):
+    X, y = sample(500)
+    X, y = np.vstack([X, X[:1]]), np.append(y, 1 - y[0])
+    monkeypatch.setattr(SVC, "_begin", None)
+    with pytest.raises(ValueError, match="cannot be separated: a row of one"):
+        SVC(C=np.inf, kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y)
+
+
+def test_hard_margin_is_refused_when_enough_steps_separate_nothing(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 2
+    monkeypatch.setattr("mlreplica.svm._svc.EFFORT", 1000)
+    with pytest.raises(ValueError, match="cannot be separated by more than"):
+        SVC(C=np.inf, gamma=0.1).fit(X, y)
+
+
 def test_the_budget_is_kept_and_the_violation_told():
     X, y = sample(200)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=7\).*violated by .* > tol"):

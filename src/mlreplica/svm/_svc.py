@@ -33,6 +33,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from ._margin_classifier import SOLVERS, MarginClassifier
 from ._smo import problem
 
+EFFORT = 4_000_000  # steps of the solver, or 100 a row, after which classes count as inseparable
 LEAST_MARGIN = 1e-5  # as a part of the longest φ(x): classes closer than this are not separated
 
 
@@ -221,14 +222,23 @@ class SVC(MarginClassifier):
     def _hard_margin(self, grams, machine):
         """Raise C until no α is at its bound; (2) tells when there is no use in it."""
         rows, row = grams.rows(machine.index)
+        X = grams.X[machine.index]
+        if isinstance(X, np.ndarray) and meet(X, machine.s):
+            raise ValueError(
+                "C=inf asks for a hard margin, but the classes cannot be separated: a row of one "
+                "is equal to a row of the other; use a finite C."
+            )
         scale = float(np.abs(rows.diag).max(initial=0.0)) or 1.0
-        C, beta = 100.0 / scale, None
+        C, beta, steps = 100.0 / scale, None, 0
+        effort = max(EFFORT, 100 * len(machine.s))
         while True:
             P, _ = self._dual(machine, np.ones(len(machine.s)), C)
             for state in self._begin(rows, P._replace(row=row), beta):
                 length = np.sqrt(max(float(state.beta @ (state.f - P.q)), 0.0))  # ‖w‖
                 total = float(np.abs(state.beta).sum())
-                if length < LEAST_MARGIN * np.sqrt(scale) * total:  # (2)
+                separated = float((machine.s * (state.f + machine.s + state.b[0])).min()) > 0.0
+                tired = steps + state.pairs > effort and not separated
+                if tired or length < LEAST_MARGIN * np.sqrt(scale) * total:  # (2)
                     raise ValueError(
                         "C=inf asks for a hard margin, but the classes cannot be separated by more "
                         f"than {length / total:.1e}, if at all; use a finite C or another kernel."
@@ -236,11 +246,17 @@ class SVC(MarginClassifier):
                 yield feasible(state, machine.s)
             if not (np.abs(state.beta) >= C).any() or state.violation > self.tol:
                 return
-            C, beta = 100.0 * C, state.beta
+            C, beta, steps = 100.0 * C, state.beta, steps + state.pairs
 
     def _decision_of(self, state):
         """β and b of (1)"""
         return state.beta, state.b[0]
+
+
+def meet(X, s):
+    """Whether a row with s = 1 is equal to one with s = −1."""
+    place = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    return len(np.intersect1d(place[s > 0.0], place[s < 0.0])) > 0
 
 
 def feasible(state, s):
