@@ -9,13 +9,15 @@ import numpy as np
 from benchmarks.race import Race, threads
 
 
-def make(n, p, classes):
-    """A smooth function of a few columns, with noise."""
+def make(n, p, classes, missing=0.0):
+    """A smooth function of a few columns, with noise; a share of X is missing."""
 
     def data():
         rng = np.random.default_rng(0)
         X = rng.normal(size=(n, p))
         f = X[:, 0] + np.sin(3.0 * X[:, 1]) + X[:, 2] * X[:, 3] + rng.normal(size=n)
+        if missing:
+            X[rng.random(X.shape) < missing] = np.nan
         return X, (f > 0.0).astype(np.int64) if classes else f
 
     return data
@@ -90,16 +92,15 @@ def error(data, model):
     return float(np.mean((np.asarray(model.predict(X), dtype=float) - y) ** 2))
 
 
-def race(name, what, data, depth, **options):
+def race(name, what, data, depth, peers=("scikit-learn", "snapml", "ydf"), **options):
+    known = {"scikit-learn": fit("sklearn", depth), "snapml": snapml(depth), "ydf": ydf(depth)}
     return Race(
         name=f"decision-tree-{name}",
         what=f"decision tree, {what}",
         make_data=data,
         contestants={
             "mlreplica": fit("mlreplica", depth),
-            "scikit-learn": fit("sklearn", depth),
-            "snapml": snapml(depth),
-            "ydf": ydf(depth),
+            **{peer: known[peer] for peer in peers},
         },
         quality=error,
         quality_name="training error",
@@ -134,6 +135,14 @@ RACES = [
         None,
         start=False,
         readme=True,
+    ),
+    race(
+        "missing",
+        "two classes, 20,000 × 20, a tenth missing, to pure leaves",
+        make(20_000, 20, True, missing=0.1),
+        None,
+        peers=("scikit-learn",),  # the only other that learns where missing values go
+        start=False,
     ),
     race("small", "two classes, 150 × 4", make(150, 4, True), None, start=False),
     Race(
