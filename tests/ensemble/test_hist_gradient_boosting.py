@@ -60,6 +60,10 @@ def test_codes_are_ranks_among_the_thresholds(max_bins):
     X[rng.random(X.shape) < 0.1] = np.nan
     X[:, 3] = rng.integers(0, 5, size=500)
     X[0, 4], X[1, 4] = np.inf, -np.inf
+    X[:, 5] = np.exp(100 * X[:, 5])  # nearly all thresholds in one cell of the table
+    X[:, 6] = 5e-324 * rng.integers(0, 400, size=500)  # a span without a reciprocal
+    X[:, 7] = np.copysign(1.7e308, X[:, 7])  # a span that no float holds
+    X[:, 8] = 1e15 + rng.integers(0, 300, size=500)
     bins = learn_bins(X, max_bins, np.zeros(21, dtype=int), None, np.random.RandomState(0))
     words, _, place, gaps = encode(X, bins)
     assert_array_equal(gaps, np.isnan(X).any(axis=0))
@@ -284,7 +288,7 @@ def test_one_row_and_many_and_deep_trees_predict_the_same():
     X, y = sample(500)
     X[::5, 1] = np.nan
     X = np.column_stack([X, np.arange(500) % 6])
-    for leaves in (31, 100):
+    for leaves in (31, 64, 100):  # one word of leaves, two, and too many
         model = regressor(max_leaf_nodes=leaves, min_samples_leaf=2, categorical_features=[4])
         many = model.fit(X, y).predict(X)
         one = np.concatenate([model.predict(X[i : i + 1]) for i in range(60)])

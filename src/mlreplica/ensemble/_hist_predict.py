@@ -7,12 +7,15 @@ set at first. A test that sends a row right rules out the leaves of its left sub
     b ← b AND mask_t      for every test t that x fails                                       (1)
 
 The lowest bit that is left is the row's leaf, whatever the order of the tests. So every test of
-the tree is made, for 64 rows side by side, without any branch: the rows fill vector registers, and
+the tree is made, for 256 rows side by side, without any branch: the rows fill vector registers, and
 a test costs less than a step of a walk although there are five times as many.
+
+To fill them well, everything is a byte. Rows are binned by the thresholds that occur in the model
+(`_binning.py`), and b is kept as bytes of eight leaves each; most masks change only one of them.
 
 One row, or a tree with more leaves, walks.
 
-Lucchese et al., QuickScorer (2015).
+Lucchese et al., QuickScorer (2015); Ye et al., RapidScorer (2018).
 """
 
 from typing import NamedTuple
@@ -22,9 +25,12 @@ import numpy as np
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
 
-LANES = 64  # rows side by side, and the most leaves of a tree whose tests are made at once
+from ._binning import CODES, LANES, bins_of, rank
+
+LEAVES = 64  # the most of a tree whose tests are made at once
+BYTES = LEAVES // 8
+ALL = np.uint8(255)
 FEW = 8  # rows: as many as these walk
-UP, RIGHT_IF_MISSING, CATEGORY = range(3)  # kinds of tests
 
 
 class HistTree(NamedTuple):
@@ -61,14 +67,20 @@ class Forest(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """The tests of all trees, for (1)."""
+    """The tests of all trees, for (1): one for every byte of b that a test changes."""
 
+    edges: np.ndarray  # of `Bins`, and so on
+    low: np.ndarray
+    scale: np.ndarray
+    earlier: np.ndarray
+    half: np.ndarray
+    used: np.ndarray  # columns that are tested
     column: np.ndarray
-    threshold: np.ndarray
-    kind: np.ndarray
-    mask: np.ndarray
-    table: np.ndarray
-    start: np.ndarray  # first test of a tree
+    least: np.ndarray  # uint8: codes from `least` to `most` go left
+    most: np.ndarray
+    table: np.ndarray  # or those that a table says
+    mask: np.ndarray  # uint8
+    start: np.ndarray  # first test of byte q of tree t, at 8t + q
     leaves: np.ndarray  # (trees, 64) values
 
 
@@ -96,19 +108,37 @@ def forest_of(trees):
         np.concatenate([t.tables for t in trees] + [np.zeros((1, 256), np.uint8)]),
         start.astype(np.int64),
     )
-    if max(tree.n_leaves for tree in trees) > LANES:
-        return forest, None
-    inner = forest.column >= 0
-    mask = np.full(len(inner), -1, dtype=np.int64)
-    leaves = np.zeros((len(trees), LANES))
+    return forest, masks_of(forest) if max(t.n_leaves for t in trees) <= LEAVES else None
+
+
+def masks_of(forest):
+    """The `Masks` of a `Forest`."""
+    mask = np.full(len(forest.column), -1, dtype=np.int64)
+    leaves = np.zeros((len(forest.start) - 1, LEAVES))
     leaf_masks(*forest, mask, leaves)
-    kind = np.where(table >= 0, CATEGORY, np.where(forest.missing_left, UP, RIGHT_IF_MISSING))
-    tests = np.concatenate([[0], np.cumsum(inner)])[forest.start]
-    masks = Masks(
-        forest.column[inner], forest.threshold[inner], kind[inner], mask[inner], table[inner],
-        tests.astype(np.int64), leaves,
-    )  # fmt: skip
-    return forest, masks
+    used = np.unique(forest.column[forest.column >= 0])
+    columns, code = [np.empty(0)] * (max(used, default=-1) + 1), np.zeros(len(mask), np.int64)
+    for j in used:
+        at = forest.column == j
+        numbers = forest.table[at][0] < 0
+        columns[j] = np.unique(forest.threshold[at]) if numbers else np.arange(CODES - 2) + 0.5
+        code[at] = np.searchsorted(columns[j], forest.threshold[at]) + 1
+    changed = mask[:, None] >> 8 * np.arange(BYTES) & 255
+    node, byte = np.nonzero(changed != ALL)
+    place = BYTES * (np.searchsorted(forest.start, node, side="right") - 1) + byte
+    order = np.argsort(place, kind="stable")
+    node, byte = node[order], byte[order]
+    return Masks(
+        *bins_of(columns)[:5],
+        used,
+        forest.column[node],
+        (1 - forest.missing_left[node]).astype(np.uint8),
+        code[node].astype(np.uint8),
+        forest.table[node],
+        changed[node, byte].astype(np.uint8),
+        np.searchsorted(place[order], np.arange(BYTES * len(leaves) + 1)),
+        leaves,
+    )
 
 
 @kernel
@@ -156,40 +186,59 @@ def walk(X, column, threshold, left, missing_left, value, table, tables, start, 
 
 
 @kernel
-def test_all(X, column, threshold, kind, mask, table, start, leaves, tables, out):
-    """(1) for all trees, 64 rows at a time, added to out (n, K)."""
+def test_all(
+    X, edges, low, scale, earlier, half, used, column, least, most, table, mask, start, leaves,
+    tables, out,
+):  # fmt: skip
+    """(1) for all trees, 256 rows at a time, added to out (n, K)."""
     n, p = X.shape
     K = out.shape[1]
-    x, b = np.zeros((p, LANES)), np.empty(LANES, np.int64)
+    x, k, c = np.zeros((p, LANES)), np.empty(LANES, np.int32), np.empty((p, LANES), np.uint8)
+    b, leaf = np.empty((BYTES, LANES), np.uint8), np.empty(LANES, np.uint8)
     total = np.empty((K, LANES))
     for first in range(0, n, LANES):
         m = min(LANES, n - first)
         for i in range(m):
             for j in range(p):
                 x[j, i] = X[first + i, j]
+        for j in used:
+            rank(x[j], edges[j], low[j], scale[j], earlier[j], half[j], k, c[j])
         total[:] = 0.0
-        for t in range(len(start) - 1):
-            for i in range(LANES):
-                b[i] = -1
-            for k in range(start[t], start[t + 1]):
-                x_j, v, w = x[column[k]], threshold[k], mask[k]
-                if kind[k] == UP:
-                    for i in range(LANES):
-                        b[i] &= w if x_j[i] > v else -1
-                elif kind[k] == RIGHT_IF_MISSING:
-                    for i in range(LANES):
-                        b[i] &= -1 if x_j[i] <= v else w
-                else:
-                    goes = tables[table[k]]
-                    for i in range(LANES):
-                        b[i] &= -1 if goes[code_of(x_j[i])] else w
+        for t in range(len(leaves)):
+            words = 1 if start[BYTES * t + 4] == start[BYTES * (t + 1)] else 2
+            for q in range(4 * words):
+                b_q = b[q]
+                b_q[:] = ALL
+                for s in range(start[BYTES * t + q], start[BYTES * t + q + 1]):
+                    c_j, w = c[column[s]], mask[s]
+                    if table[s] < 0:
+                        a, z = least[s], most[s]
+                        for i in range(LANES):
+                            b_q[i] &= ALL if a <= c_j[i] <= z else w
+                    else:
+                        goes = tables[table[s]]
+                        for i in range(LANES):
+                            b_q[i] &= ALL if goes[c_j[i]] else w
+            lowest_bits(b, words, leaf)
             row, values = total[t % K], leaves[t]
             for i in range(LANES):
-                lowest = np.float64(np.uint64(b[i] & -b[i]))
-                row[i] += values[(np.float64(lowest).view(np.int64) >> 52) - 1023]
+                row[i] += values[leaf[i]]
         for i in range(m):
-            for k in range(K):
-                out[first + i, k] += total[k, i]
+            for q in range(K):
+                out[first + i, q] += total[q, i]
+
+
+@kernel
+def lowest_bits(b, words, leaf):
+    """The place of the lowest bit of b in every lane: the exponent of a power of two."""
+    for h in range(words - 1, -1, -1):
+        for i in range(LANES):
+            w = np.uint32(b[4 * h, i]) | np.uint32(b[4 * h + 1, i]) << np.uint32(8)
+            w |= np.uint32(b[4 * h + 2, i]) << np.uint32(16)
+            w |= np.uint32(b[4 * h + 3, i]) << np.uint32(24)
+            lowest = np.float32(np.int32(w & (~w + np.uint32(1))))
+            place = (lowest.view(np.int32) >> 23 & 255) - 127
+            leaf[i] = 32 * h + place if w != 0 or h == words - 1 else leaf[i]
 
 
 def add_trees(X, forest, masks, out, first=0):
