@@ -3,8 +3,9 @@
 The kernels are compiled for a common instruction-set level (x86-64-v3, or the generic CPU
 elsewhere), so that one wheel per Python and platform starts without a compilation on every such
 machine. They are used with the version of Numba that compiled them; with any other they are
-ignored and compiled at first call. Wheels and editable installs built without the variable are
-pure Python.
+ignored and compiled at first call. Names of chapters or estimators instead of 1, separated by
+commas, choose whose kernels. Wheels and editable installs built without the variable are pure
+Python.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import sys_tags
 
-PREBUILT = os.environ.get("MLREPLICA_PREBUILT", "0") not in ("", "0")
+CHOICE = os.environ.get("MLREPLICA_PREBUILT", "0")
+PREBUILT = CHOICE not in ("", "0")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
@@ -44,7 +46,8 @@ class PrebuiltKernels(BuildHookInterface[Any]):
             "NUMBA_CPU_FEATURES": "",
             "MLREPLICA_SHIP_TO": self.folder.name,
         }
-        subprocess.run([sys.executable, "-m", "mlreplica.warmup"], env=env, check=True)
+        names = [] if CHOICE == "1" else CHOICE.split(",")
+        subprocess.run([sys.executable, "-m", "mlreplica.warmup", *names], env=env, check=True)
         build_data["force_include"][self.folder.name] = "mlreplica/_kernels"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True

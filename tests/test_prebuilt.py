@@ -87,12 +87,12 @@ def run(wheel, folder):
     return compilations, hits, kept
 
 
-@pytest.mark.parametrize("prebuilt", ["1", "0"])
+@pytest.mark.parametrize("prebuilt", ["LinearRegression,Perceptron,perceptron,metrics", "0"])
 def test_only_a_prebuilt_wheel_starts_without_compiling(prebuilt, tmp_path):
     wheel = build(tmp_path / "source", prebuilt)
     compilations, hits, kept = run(wheel, tmp_path / "environment")
     assert wheel.stem.endswith("-none-any") == (prebuilt == "0")
-    if prebuilt == "1":
+    if prebuilt != "0":
         assert (compilations, kept) == ([], [])
         assert hits > 0
     else:

@@ -1,12 +1,13 @@
 """Warm up: compile every kernel ahead of its first use
 
-    python -m mlreplica.warmup
+    python -m mlreplica.warmup [name ...]
 
 Kernels are compiled for the types they are called with, so the way to compile all that a user will
 need is to be that user: every estimator is fitted with every option its constraints list, and every
 function is called, on tiny data of the layouts and types that occur. Nothing here names
-an algorithm; a new chapter is warmed up because it is public. Needs only the core dependencies, so
-that a wheel's build can run it (MLREPLICA_SHIP_TO).
+an algorithm; a new chapter is warmed up because it is public. Names choose chapters, estimators
+and functions; without any, all are. Needs only the core dependencies, so that a wheel's build can
+run it (MLREPLICA_SHIP_TO).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from sklearn.utils._param_validation import Interval, Options
 
 from mlreplica.core.jit import PURE_PYTHON, Formula, Kernel, import_numba
 from mlreplica.core.losses import Loss
-from mlreplica.discovery import needs_members, public
+from mlreplica.discovery import chapters, needs_members, public
 
 # Cheap settings, where an estimator has them; and options that lead to no other kernel.
 CHEAP = {"max_iter": 5, "n_estimators": 3, "n_components": 2, "Cs": 2, "random_state": 0}
@@ -54,12 +55,14 @@ class Report(NamedTuple):
     failures: tuple[str, ...] = ()  # calls that ended otherwise than well or refused
 
 
-def warmup(progress: Callable[[int, int, str], None] | None = None) -> Report:
-    """Compile all kernels, or find them compiled; `progress(done, total, what)` is told."""
+def warmup(
+    progress: Callable[[int, int, str], None] | None = None, only: Collection[str] = ()
+) -> Report:
+    """Compile kernels, or find them compiled; `progress(done, total, what)` is told."""
     import_numba()
     from numba.core import event
 
-    start, calls, failures = time.perf_counter(), list(all_calls()), []
+    start, calls, failures = time.perf_counter(), list(all_calls(only)), []
     logger = logging.getLogger("mlreplica")
     level = logger.level
     logger.setLevel(logging.ERROR)  # a long compilation is no news here
@@ -118,15 +121,34 @@ def folder() -> Path | None:
 # ------------------------------------------------------------------------------------------ calls
 
 
-def all_calls() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """(name, call) for all that users do, in small."""
-    for name, function in public(inspect.isfunction):
-        yield from ((name, call) for call in function_calls(function))
-    for name, cls in public(lambda t: inspect.isclass(t) and not needs_members(t)):
-        calls = estimator_calls if issubclass(cls, BaseEstimator) else matrix_calls
-        yield from ((name, call) for call in calls(cls))
-    for name, loss in public(lambda t: isinstance(t, Loss)):
-        yield name, partial(call_methods, loss, loss_arguments(loss))
+def all_calls(only: Collection[str] = ()) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(name, call) for all that users do, in small, with the things or chapters of these names."""
+    for name, thing in chosen(only):
+        if inspect.isfunction(thing):
+            calls = function_calls(thing)
+        elif isinstance(thing, Loss):
+            calls = iter([partial(call_methods, thing, loss_arguments(thing))])
+        elif issubclass(thing, BaseEstimator):
+            calls = estimator_calls(thing)
+        else:
+            calls = matrix_calls(thing)
+        yield from ((name, call) for call in calls)
+
+
+def chosen(only: Collection[str]) -> list[tuple[str, Any]]:
+    """What can be called, of these names; all without any."""
+    things = public(
+        lambda t: (
+            inspect.isfunction(t)
+            or isinstance(t, Loss)
+            or (inspect.isclass(t) and not needs_members(t))
+        )
+    )
+    homes = [(chapter.__name__.rpartition(".")[2], chapter.__all__) for chapter in chapters()]
+    places = [{name} | {home for home, names in homes if name in names} for name, _ in things]
+    if unknown := set(only).difference(*places):
+        raise ValueError(f"no chapter, estimator or function is named {min(unknown)!r}.")
+    return [t for t, names in zip(things, places, strict=True) if not only or names & set(only)]
 
 
 def options(estimator: type) -> dict[str, list[Any]]:
@@ -138,7 +160,7 @@ def options(estimator: type) -> dict[str, list[Any]]:
             if isinstance(constraint, Options):
                 values += sorted(constraint.options - constraint.deprecated, key=str)
             elif isinstance(constraint, Interval) and (constraint.left, constraint.right) == (0, 1):
-                values += [v for v in (0.0, 1.0) if v in constraint]  # a share: all or nothing
+                values += [v for v in (0.0, 0.5, 1.0) if v in constraint]  # a share
             elif constraint == "boolean":
                 values += [False, True]
             elif constraint is None:
@@ -149,12 +171,35 @@ def options(estimator: type) -> dict[str, list[Any]]:
 
 
 def settings(estimator: type) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The defaults and each option alone; and the options two at a time."""
+    """The defaults and each option alone; and all pairs of options, many pairs in one setting."""
     names = inspect.signature(estimator).parameters
-    cheap = {name: value for name, value in CHEAP.items() if name in names}
-    single = [{name: v} for name, values in options(estimator).items() for v in values]
-    double = [a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys()]
-    return [cheap | s for s in [{}, *single]], [cheap | d for d in double]
+    cheap = {name: v for name, v in CHEAP.items() if name in names and names[name].default != -1}
+    listed = options(estimator)
+    single = [{name: v} for name, values in listed.items() for v in values]
+    return [cheap | s for s in [{}, *single]], [cheap | kw for kw in pairwise(listed)]
+
+
+def pairwise(listed: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Settings such that every two values of two options occur together in one of them."""
+    single = [(name, v) for name, values in listed.items() for v in values]
+    pairs = itertools.combinations(single, 2)
+    missing = {(a, b): None for a, b in pairs if a[0] != b[0]}  # a set, in a fixed order
+    found = []
+    while missing:
+        row = dict(next(iter(missing)))
+        for name in listed.keys() - row.keys():
+            gains = [new_pairs(row, (name, v), missing) for v in listed[name]]
+            if any(gains):
+                row[name] = listed[name][gains.index(max(gains))]
+        found.append({name: row[name] for name in listed if name in row})
+        for pair in itertools.combinations(found[-1].items(), 2):
+            missing.pop(pair, None)
+    return found
+
+
+def new_pairs(row: dict[str, Any], option: tuple[str, Any], missing: Any) -> int:
+    """How many missing pairs an option makes with those of a row."""
+    return sum((a, option) in missing or (option, a) in missing for a in row.items())
 
 
 def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
@@ -163,9 +208,9 @@ def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
     One that searches by cross-validation runs the kernels of the model it searches for, whose
     options are tried there.
     """
-    (default, *single), double = settings(estimator)
+    (default, *single), several = settings(estimator)
     if "cv" in inspect.signature(estimator).parameters:
-        single, double = [], [default | s for s in single]
+        single, several = [], [default | s for s in single]
     plain, *others = designs()
     if "kernel" in inspect.signature(estimator).parameters:  # it makes a matrix of n² entries
         others = [X[:1100] for X in others]
@@ -174,11 +219,22 @@ def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
             yield partial(use, estimator(**default), X, y)
             yield from (partial(fit, estimator(**kw), X, y) for kw in single)
     for y in targets(estimator, plain):
-        yield from (partial(fit, estimator(**kw), plain, y) for kw in double)
-    chosen = [kw for kw in double if {"solver", "l1_ratio"} <= kw.keys()]
-    for X in large_designs() if chosen else ():  # a penalty that selects: many columns matter
+        yield from (partial(fit_pairs, estimator, default, kw, plain, y) for kw in several)
+    both = {name: v for name, v in options(estimator).items() if name in ("solver", "l1_ratio")}
+    for X in large_designs() if len(both) == 2 else ():  # a penalty that selects
+        kws = pairwise(both)
         for y in targets(estimator, X):
-            yield from (partial(estimator(**kw).fit, X, y) for kw in [default, *chosen])
+            yield from (partial(estimator(**default | kw).fit, X, y) for kw in [{}, *kws])
+
+
+def fit_pairs(estimator: type, default: dict[str, Any], kw: dict[str, Any], X: Any, y: Any) -> None:
+    """Fit with all the options given; with two at a time if together they are refused."""
+    try:
+        fit(estimator(**kw), X, y)
+    except REFUSED:
+        single = [{name: v} for name, v in kw.items() if default.get(name, kw) is not v]
+        for a, b in itertools.combinations(single, 2):
+            attempt(fit, estimator(**default | a | b), X, y)
 
 
 def matrix_calls(cls: type) -> Iterator[Callable[[], Any]]:
@@ -191,7 +247,7 @@ def matrix_calls(cls: type) -> Iterator[Callable[[], Any]]:
 def designs() -> list[Any]:
     """X in the shapes, layouts and types that occur; the first is the plainest."""
     rng = np.random.default_rng(0)
-    X, wide, many = (rng.standard_normal(shape) for shape in ((30, 4), (6, 20), (3000, 4)))
+    X, wide, many = (rng.standard_normal(shape) for shape in ((30, 4), (6, 20), (3000, 7)))
     powers = np.linspace(0.9, 1.0, 30)[:, None] ** np.arange(1, 9)  # condition number 1e12
     types = [np.asfortranarray(X), frozen(X), X.astype(np.float32), sp.csr_array(X)]
     return [X, *types, wide, many, powers]
@@ -313,6 +369,6 @@ def sentence(report: Report) -> str:
 
 
 if __name__ == "__main__":
-    outcome = warmup()
+    outcome = warmup(only=sys.argv[1:])
     sys.stdout.write(sentence(outcome) + "\n")
     sys.exit("\n".join(outcome.failures) or None)

@@ -149,19 +149,26 @@ def test_doctor_names_what_is_not_installed(monkeypatch):
 
 
 def test_warmup_says_what_it_did_and_where(monkeypatch):
-    def compile_all(progress):
+    def compile_all(progress, only):
+        assert only == ["Lasso", "tree"]
         progress(0, 1, "Lasso")
         return Report(3, 7, 2.5, Path("there"))
 
     monkeypatch.setattr("mlreplica.warmup.warmup", compile_all)
-    result = call("warmup")
+    result = call("warmup", "Lasso", "tree")
     assert result.exit_code == 0
     assert result.output == "3 kernels compiled, in 7 variants (2.5 s)\nkept in there\n"
 
 
+def test_warmup_knows_its_names():
+    result = call("warmup", "Lasso", "Lassie")
+    assert result.exit_code == 1
+    assert "no chapter, estimator or function is named 'Lassie'." in result.output
+
+
 def test_warmup_reports_failures(monkeypatch):
     report = Report(0, 0, 2.5, Path("there"), ("Lasso: KeyError('w')", "Ridge: KeyError('w')"))
-    monkeypatch.setattr("mlreplica.warmup.warmup", lambda progress: report)
+    monkeypatch.setattr("mlreplica.warmup.warmup", lambda progress, only: report)
     result = call("warmup")
     assert result.exit_code == 1
     assert "nothing to compile: every kernel was there (2.5 s)" in result.output

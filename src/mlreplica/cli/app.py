@@ -162,18 +162,26 @@ def doctor(as_json: AsJson = False):
 
 
 @app.command()
-def warmup():
-    """Compile all kernels ahead, so that no first call is slow; for images and CI."""
+def warmup(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Chapters, estimators or functions; default: all.")
+    ] = None,
+):
+    """Compile kernels ahead, so that no first call is slow; for images and CI."""
     from mlreplica.warmup import sentence
     from mlreplica.warmup import warmup as compile_all
 
     with progress_bar(Console(stderr=True)) as bar:
         task = bar.add_task("warming up")
-        report = compile_all(
-            lambda done, total, what: bar.update(
-                task, completed=done, total=total, description=f"warming up {what}"
+        try:
+            report = compile_all(
+                lambda done, total, what: bar.update(
+                    task, completed=done, total=total, description=f"warming up {what}"
+                ),
+                names or (),
             )
-        )
+        except ValueError as error:
+            raise Problem(error) from None
     console = Console(soft_wrap=True, highlight=False)
     console.print(sentence(report))
     if report.folder:
