@@ -16,6 +16,7 @@ so the node with the least α(t) is the first to become a leaf, the weakest link
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -23,45 +24,42 @@ import numpy as np
 from .tree import LEAF, Tree
 
 
-def weakest_links(tree: Tree) -> Iterator[tuple[float, float, Any]]:
-    """Yield (α, R(T), mask of nodes that are now leaves) from the whole tree to its root alone."""
-    left, right = tree.children_left, tree.children_right
-    r = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
-    n = tree.node_count
-    parent = np.full(n, -1)
-    inner = np.flatnonzero(left != LEAF)
-    parent[left[inner]] = parent[right[inner]] = inner
-    R, leaves = r.copy(), np.ones(n)
-    for t in inner[np.argsort(-tree.depths[inner], kind="stable")]:
+def weakest_links(tree: Tree) -> Iterator[tuple[float, float, int]]:
+    """Yield (α, R(T) after, node that becomes a leaf), from the whole tree (node −1) to its root.
+
+    Nodes wait in a heap with a lower bound of their (2): a cut below a node never lowers it. One
+    that has grown meanwhile waits again. m nodes of depth D: O(m (D + log m)).
+    """
+    left, right = tree.children_left.tolist(), tree.children_right.tolist()
+    r = (tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]).tolist()
+    R, leaves, parent = r.copy(), [1] * len(r), [-1] * len(r)
+    inner = np.flatnonzero(tree.children_left != LEAF)
+    for t in inner[np.argsort(-tree.depths[inner], kind="stable")].tolist():
         R[t] = R[left[t]] + R[right[t]]
         leaves[t] = leaves[left[t]] + leaves[right[t]]
-    alive = left != LEAF  # inner nodes of the subtree
-    is_leaf = ~alive
-    yield 0.0, R[0], is_leaf
-    while alive[0]:
-        t, alpha = weakest(r, R, leaves, alive)
-        below = [t]
-        while below:
-            s = below.pop()
-            is_leaf[s] = False
-            if alive[s]:
-                alive[s] = False
-                below += [left[s], right[s]]
-        is_leaf[t] = True
-        less, fewer = r[t] - R[t], leaves[t] - 1.0
+        parent[left[t]] = parent[right[t]] = t
+    waiting = [((r[t] - R[t]) / (leaves[t] - 1), t) for t in inner.tolist()]
+    heapify(waiting)
+    yield 0.0, R[0], -1
+    while leaves[0] > 1:
+        bound, t = heappop(waiting)
+        if leaves[t] == 1:  # went with a branch
+            continue
+        alpha = (r[t] - R[t]) / (leaves[t] - 1)
+        if alpha > bound:
+            heappush(waiting, (alpha, t))
+            continue
+        less, fewer, below, node = r[t] - R[t], leaves[t] - 1, [left[t], right[t]], t
         while t != -1:
             R[t] += less
             leaves[t] -= fewer
             t = parent[t]
-        yield alpha, R[0], is_leaf
-
-
-def weakest(r: Any, R: Any, leaves: Any, alive: Any) -> tuple[int, float]:
-    """The first node with the least (2), and it."""
-    nodes = np.flatnonzero(alive)
-    alphas = (r[nodes] - R[nodes]) / (leaves[nodes] - 1.0)
-    k = np.argmin(alphas)
-    return nodes[k], alphas[k]
+        while below:
+            s = below.pop()
+            if leaves[s] > 1:
+                leaves[s] = 1
+                below += [left[s], right[s]]
+        yield alpha, R[0], node
 
 
 def pruning_path(tree: Tree) -> tuple[Any, Any]:
@@ -74,10 +72,11 @@ def pruning_path(tree: Tree) -> tuple[Any, Any]:
 def prune(tree: Tree, ccp_alpha: float) -> Tree:
     """The subtree with the least (1) for this α."""
     is_leaf = tree.children_left == LEAF
-    for alpha, _, now in weakest_links(tree):
+    for alpha, _, node in weakest_links(tree):
         if alpha > ccp_alpha:
             break
-        is_leaf = now.copy()
+        if node >= 0:
+            is_leaf[node] = True
     return cut(tree, is_leaf)
 
 
