@@ -95,6 +95,8 @@ found["SVC, several classes"] = SVC(kernel="poly", tol=1e-10).fit(X, label).inte
 found["perceptron"] = perceptron(X, np.sign(y), max_updates=50).w.tolist()
 for name in ("linear", "polynomial", "rbf", "sigmoid", "laplacian"):
     found[f"kernel {name}"] = kernels.get(name)(X, X[:4]).ravel().tolist()
+single = kernels.RBF(0.5).multiplier(X, single=True)(X, y)
+found["RBF, sums in single precision"] = single.round(3).tolist()
 from mlreplica.decomposition import KernelPCA
 from mlreplica.kernel_approximation import Nystroem, RBFSampler
 from mlreplica.kernel_ridge import KernelRidge

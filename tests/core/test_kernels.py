@@ -322,9 +322,12 @@ def test_a_multiplier_is_the_matrix_times_the_columns(p):
             found = multiply(rows, np.asfortranarray(columns))
             assert found.shape == (n, k)
             np.testing.assert_allclose(found, G @ columns, rtol=1e-12, atol=1e-12)
-        single = K.times(X.astype("f4"), Y.astype("f4"), C.astype("f4"))
-        assert single.dtype == np.float32
-        np.testing.assert_allclose(single, G @ C, rtol=1e-3, atol=1e-3)
+        for single in (
+            K.times(X.astype("f4"), Y.astype("f4"), C.astype("f4")),
+            K.multiplier(Y, single=True)(X, C),
+        ):
+            assert single.dtype == np.float32
+            np.testing.assert_allclose(single, G @ C, rtol=1e-3, atol=1e-3)
 
 
 def test_a_row_out_of_range_is_far_from_all_others():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -341,6 +341,33 @@ def test_hard_margin_is_refused_when_enough_steps_separate_nothing(monkeypatch):
     monkeypatch.setattr("mlreplica.svm._svc.EFFORT", 1000)
     with pytest.raises(ValueError, match="cannot be separated by more than"):
         SVC(C=np.inf, gamma=0.1).fit(X, y)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_signs_by_single_precision_are_those_of_double(shift, monkeypatch):
+    X, y = make_blobs(400, centers=3, n_features=4, cluster_std=4.0, random_state=0)
+    model = SVC(C=10.0, decision_function_shape="ovo").fit(X + shift, y)
+    support, coef, b = model._support, model._dual_coef_, model._intercept_
+    near, far = X[y == 0][:40] + shift, X[y == 1][:40] + shift
+
+    def score(rows):
+        return support.scores(rows, coef, 3)[:, :1] + b[0]
+
+    differ = (score(near) > 0.0) & (score(far) < 0.0)
+    near, far = near[differ[:, 0]], far[differ[:, 0]]
+    for _ in range(50):  # rows on the boundary, to the last digit
+        middle = (near + far) / 2
+        inside = score(middle) > 0.0
+        near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+    rows = np.vstack([X + shift, near, far])
+    monkeypatch.setattr("mlreplica.svm._scores.FEW", 0)
+    expected = support.scores(rows, coef, 3) + b > 0.0
+    np.testing.assert_array_equal(support.signs(rows, coef, b)[: len(X)], expected[: len(X)])
+    computed = []
+    exact = support.scores
+    monkeypatch.setattr(support, "scores", lambda *a: computed.append(len(a[0])) or exact(*a))
+    support.signs(rows, coef, b)
+    assert len(near) + len(far) <= computed[0] < len(rows) // 2  # the boundary, not much more
 
 
 def test_the_budget_is_kept_and_the_violation_told():

@@ -84,6 +84,29 @@ def gaussian_sums(A: Array, S: Array, C: Array, out: Array) -> None:
 
 
 @kernel
+def gaussian_sums32(A: Array, S: Array, C: Array, out: Array) -> None:
+    """The same in single precision"""
+    (n, p), (k, m) = A.shape, C.shape
+    memory = np.empty(ROWS * STRIP, dtype=np.float32)
+    for start in range(0, m, STRIP):
+        w = min(STRIP, m - start)
+        strip = S[p * start : p * (start + w)].reshape(p, w)
+        for i in range(0, n, ROWS):
+            r = min(ROWS, n - i)
+            K = memory[: r * w].reshape(r, w)
+            np.dot(A[i : i + r], strip, K)
+            for a in range(r):
+                z = K[a]
+                for j in range(w):
+                    z[j] = power_of_two32(z[j])
+                for q in range(k):
+                    c, total = C[q, start : start + w], np.float32(0.0)
+                    for j in range(w):
+                        total += c[j] * z[j]
+                    out[i + a, q] += total
+
+
+@kernel
 def manhattan(K: Array, X: Array, Y: Array, gamma: float) -> None:
     """K_ij = −γ Σ_k |x_ik − y_jk|"""
     for i in range(len(X)):

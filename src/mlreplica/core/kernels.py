@@ -39,6 +39,7 @@ from .kernel_loops import (
     exp_in_place,
     gaussian,
     gaussian_sums,
+    gaussian_sums32,
     manhattan,
     pairwise,
     row_function,
@@ -146,10 +147,12 @@ class RBF(Kernel):
 
         return fill
 
-    def multiplier(self, Y: Any) -> Any:
+    def multiplier(self, Y: Any, single: bool = False) -> Any:
         """By one product that gives whole exponents of 2: with g = γ log₂ e and rows (x, y) centred
 
         log₂ K(x, y) = (2g x, −g‖x‖², 1)ᵀ (y, 1, −g‖y‖²)
+
+        that, the powers and the sums in single precision if one says so.
         """
         if is_sparse(Y) or Y.dtype != np.float64:
             return super().multiplier(Y)
@@ -158,10 +161,12 @@ class RBF(Kernel):
         y = Y - centre
         B = np.vstack([y.T, np.ones(m), -g * squared_norms(y)])
         S = np.concatenate([B[:, k : k + STRIP].ravel() for k in range(0, max(m, 1), STRIP)])
+        dtype, sums = (np.float32, gaussian_sums32) if single else (np.float64, gaussian_sums)
+        S = S.astype(dtype, copy=False)
 
         def multiply(X: Any, C: Array) -> Array:
-            n, columns = X.shape[0], np.ascontiguousarray(np.atleast_2d(C.T), float)
-            out = np.zeros((n, len(columns)))
+            n, columns = X.shape[0], np.ascontiguousarray(np.atleast_2d(C.T), dtype)
+            out = np.zeros((n, len(columns)), dtype)
 
             def one(rows: slice) -> None:
                 x = X[rows].toarray() if is_sparse(X) else X[rows]
@@ -169,7 +174,7 @@ class RBF(Kernel):
                 np.subtract(x, centre, out=A[:, :p])
                 A[:, p] = -g * squared_norms(A[:, :p])
                 A[:, :p] *= 2.0 * g
-                gaussian_sums(A, S, columns, out[rows])
+                sums(A.astype(dtype, copy=False), S, columns, out[rows])
 
             run(one, split(n, min(-(-n * m // TASK), 8 * n_threads())))
             return out.reshape(n, *C.shape[1:])

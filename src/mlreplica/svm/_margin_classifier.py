@@ -216,6 +216,12 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         """d(x) of (1) for every row and machine, > 0 for the machine's first class."""
         return self._raw_scores(X) + self._intercept_
 
+    def _machine_signs(self, X):
+        """Whether d(x) > 0"""
+        if self._sparse:
+            return self._machine_scores(X) > 0.0
+        return self._prepare().signs(X, self._dual_coef_, self._intercept_)
+
     def decision_function(self, X):
         """Scores of the rows.
 
@@ -254,7 +260,7 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         if k > 2 and (self._one_vs_rest or self.break_ties):
             codes = np.argmax(self.decision_function(X), axis=1)
         else:
-            wins = self._machine_scores(self._new_rows(X)) > 0.0
+            wins = self._machine_signs(self._new_rows(X))
             if k == 2:
                 codes = 1 - wins.ravel().astype(np.intp)
             else:
