@@ -246,6 +246,17 @@ def test_estimator_checks(estimator, check):
         check(estimator)
 
 
+@pytest.mark.parametrize("solver", ["lanczos", "randomized"])
+@pytest.mark.parametrize("k", [3, 9, 20])
+def test_more_components_than_the_rank(solver, k):
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    model = KernelPCA(k, eigen_solver=solver, random_state=0).fit(X)
+    expected = KernelPCA(k, eigen_solver="dense").fit(X)
+    assert model.eigenvalues_.shape == (k,)
+    assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-9)
+    assert_allclose(np.abs(model.transform(X)), np.abs(expected.transform(X)), atol=1e-6)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 515, 2051])
 def test_half_of_a_symmetric_matrix_is_enough(n):
     rng = np.random.default_rng(n)

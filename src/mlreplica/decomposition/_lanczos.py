@@ -68,6 +68,7 @@ def block_lanczos(multiply, V, k, most, size=np.asarray):
             theta, U = theta[order], U[:, order]
             scale = np.maximum(np.abs(theta[:k]), 0.01 * np.abs(theta).max() + TINY)
             residual = (np.linalg.norm(R @ U[new, :k], axis=0) / scale).max()  # (8)
+            residual = residual if m >= k else np.inf  # of those that are not there yet
             state = State(theta[:k], float(residual), partial(np.matmul, basis, U[:, :k]))
             look = GROWTH * m
         yield state
