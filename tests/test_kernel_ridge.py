@@ -43,7 +43,8 @@ def naive(K, y, alpha, s=None):
 
 
 def objective(K, y, c, alpha, s):
-    """P of (1), all targets together."""
+    """P of (1), all targets together, with more digits than the model has: c may be 1e9."""
+    K, y, c, s = (np.asarray(a, dtype=np.longdouble) for a in (K, y, c, s))
     r, c = (a.reshape(len(y), -1) for a in (y - K @ c, c))
     return float((s @ r**2).sum() + (np.asarray(alpha) * (c * (K @ c)).sum(axis=0)).sum())
 
@@ -81,7 +82,8 @@ def test_the_certificate_bounds_the_true_gap_of_any_c(seed, weighted, digits, ke
     c = model.dual_coef_ + 10.0**shift * rng.normal(size=y.shape)
     for t in range(2):
         diagonal = np.diag(K) + alpha[t] / s
-        rho = y[:, [t]] - (K + alpha[t] * np.diag(1 / s)) @ c[:, [t]]
+        H = K.astype(np.longdouble) + alpha[t] * np.diag(1 / s)
+        rho = (y[:, [t]] - H @ c[:, [t]]).astype(float)
         gap = module.bound(rho, y[:, [t]], c[:, [t]], diagonal, s)
         least = objective(K, y[:, t], model.dual_coef_[:, t], alpha[t], s)
         distance = objective(K, y[:, t], c[:, t], alpha[t], s) - least

@@ -257,7 +257,7 @@ def designs() -> list[Any]:
 def large_designs() -> list[Any]:
     """X of so many columns that solvers go other ways: dense, and too large to be made dense."""
     rng = np.random.default_rng(0)
-    words = sp.random_array((6000, 1000), density=0.002, format="csr", rng=rng)
+    words = 1e4 * sp.random_array((6000, 1000), density=0.002, format="csr", rng=rng)
     return [rng.standard_normal((40, 1100)), words]
 
 
