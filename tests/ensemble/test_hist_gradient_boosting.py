@@ -387,6 +387,8 @@ def test_a_trace_holds_losses_gains_values_and_all_candidates():
     assert_allclose(state["train_loss"], 0.5 * np.mean((y - model.predict(X)) ** 2))
     assert_array_equal(state["values"], tree.value)
     for node in np.flatnonzero(tree.column >= 0):
+        children = state["lefts"][node] + np.arange(2)
+        assert state["counts"][children].sum() == state["counts"][node]
         gains = state["candidates"][node]
         assert gains.max() == gains[tree.column[node], tree.code[node]] == tree.gain[node]
 

@@ -41,6 +41,7 @@ class Round(NamedTuple):
     gain: float  # Σ of all splits
     n_leaves: int
     columns: np.ndarray  # of every node, −1 for a leaf
+    lefts: np.ndarray  # left child of every node, from its tree's root on (the right one is next)
     thresholds: np.ndarray
     gains: np.ndarray
     counts: np.ndarray  # rows of every node
@@ -255,7 +256,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         gains = join("gain")
         return Round(
             train_loss, valid, float(gains.sum()), sum(tree.n_leaves for tree in trees),
-            join("column"), join("threshold"), gains, join("count"), join("value"),
+            join("column"), join("left"), join("threshold"), gains, join("count"), join("value"),
             np.concatenate(notes),
         )  # fmt: skip
 
