@@ -1,3 +1,5 @@
+from numbers import Real
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from mlreplica.core import validation
-from mlreplica.core.validation import distinct, is_plain, new_rows
+from mlreplica.core.validation import ValidatedOnce, distinct, is_plain, new_rows
 
 
 class Width(BaseEstimator):
@@ -115,3 +118,24 @@ def test_plain_arrays_are_finite_floats_in_rows(n):
     assert not is_plain(X, np.where(y == 1, np.nan, y), "f")
     X[-1, -1] = np.inf
     assert not is_plain(X, y, "iu")
+
+
+def test_parameters_are_validated_once_as_long_as_they_are_the_same():
+    looked = []
+
+    class Model(ValidatedOnce, BaseEstimator):
+        _parameter_constraints = {"alpha": [Interval(Real, 0, None, closed="left"), "array-like"]}
+
+        def __init__(self, alpha=1.0):
+            self.alpha = alpha
+
+        def get_params(self, deep=True):
+            looked.append(self.alpha)
+            return super().get_params(deep)
+
+    for alpha in (1.0, 1.0, 1, True, [2.0], [2.0]):
+        Model(alpha)._validate_params()
+    assert looked == [1.0, 1, True, [2.0], [2.0]]  # equal, but of another type; not hashable
+    for _ in range(2):
+        with pytest.raises(ValueError, match="'alpha' parameter of Model must be"):
+            Model(-1.0)._validate_params()

@@ -11,6 +11,7 @@ from sklearn import linear_model as reference
 
 from mlreplica.linear_model import _logistic_cd as cd
 from mlreplica.linear_model import _logistic_model as model
+from mlreplica.linear_model import _stored as stored
 from mlreplica.linear_model._logistic import Problem
 
 
@@ -352,3 +353,12 @@ def test_conjugate_gradients_lead_to_the_minimum_of_the_model(monkeypatch, free,
         found.append(np.append(w, b))
     assert 0 < np.count_nonzero(found[0][:-1]) < 12
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("least", [1, 10**9])
+def test_columns_of_rows_on_threads_are_those_of_scipy(monkeypatch, least):
+    monkeypatch.setattr(stored, "SMALL", least)
+    X = sp.random_array((300, 40), density=0.2, format="csr", rng=np.random.default_rng(0))
+    found, expected = stored.columns_of(X, 2), X.tocsc()
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))

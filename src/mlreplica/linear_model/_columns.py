@@ -23,6 +23,7 @@ from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run
 
 from ._lasso import sparse_sweep, sweep
+from ._stored import dots
 
 SMALL = 400_000  # non-zeros that one thread goes through before another has started
 COLUMN = 12  # non-zeros that take as long as the step from one column to the next
@@ -37,16 +38,6 @@ def sparse_gradient(data, rows, start, r, out):
         for k in range(start[j], start[j + 1]):
             z += data[k] * r[rows[k]]
         out[j] = z
-
-
-@kernel
-def sparse_slopes(data, rows, start, r, which, out):
-    """out[a] = x_jᵀr, j = which[a], for the stored part of the column."""
-    for a in range(len(which)):
-        j, z = which[a], 0.0
-        for k in range(start[j], start[j + 1]):
-            z += data[k] * r[rows[k]]
-        out[a] = z
 
 
 @kernel
@@ -197,8 +188,8 @@ class SparseColumns(Columns):
 
     def slopes(self, r, which):
         """Aᵀr/n of (2) for some columns."""
-        u = np.empty(len(which))
-        sparse_slopes(*self.parts, r, which, u)
+        u, (data, rows, start) = np.empty(len(which)), self.parts
+        dots(start, rows, data, which, r, u)
         u -= self.mean[which] * (self.root @ r)
         u /= self.n
         return u

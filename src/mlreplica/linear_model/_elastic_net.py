@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, ValidatedOnce
 
 from ._base import LinearPrediction
 from ._linear_regression import LinearRegression
@@ -23,7 +23,12 @@ from ._working_set import LARGEST
 
 
 class ElasticNet(
-    CallbackSupport, LinearPrediction, MultiOutputMixin, RegressorMixin, BaseEstimator
+    CallbackSupport,
+    LinearPrediction,
+    MultiOutputMixin,
+    RegressorMixin,
+    ValidatedOnce,
+    BaseEstimator,
 ):
     r"""Linear regression with an L1 and an L2 penalty.
 

@@ -49,6 +49,7 @@ from mlreplica.core.parallel import n_threads, run, split
 
 from ._logistic import State, many_classes, two_classes
 from ._logistic_model import by_column, by_gram, by_sweeps
+from ._stored import columns_of
 
 GRAM = 1024  # weights up to which XᵀhX is formed
 FEW = 128  # columns up to which a working set is not worth its copy
@@ -265,7 +266,7 @@ def coordinate_descent(problem, W, b):
     """Yield the State for ever: after every Newton step, or every working set."""
     X, (n, p) = problem.X, problem.X.shape
     if sp.issparse(X):
-        problem = problem._replace(X=X.tocsc())
+        problem = problem._replace(X=columns_of(X, problem.n_jobs))
     H = None
     if not W.any() and not sp.issparse(X) and n >= 20 * SAMPLE * p and n * p > 1 << 19:
         W, b, H = on_sample(problem, W, b)

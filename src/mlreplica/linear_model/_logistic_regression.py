@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.parallel import one_blas_thread
-from mlreplica.core.validation import FLOATS, distinct, is_plain
+from mlreplica.core.validation import FLOATS, ValidatedOnce, distinct, is_plain
 
 from ._base import LinearScores
 from ._logistic import Problem, State
@@ -40,7 +40,9 @@ COMPLAINT = dict.fromkeys(SOLVERS, "{} iterations did not suffice") | {  # sciki
 }
 
 
-class LogisticRegression(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
+class LogisticRegression(
+    CallbackSupport, LinearScores, ClassifierMixin, ValidatedOnce, BaseEstimator
+):
     r"""Logistic regression of two or more classes, with an L1, L2, elastic-net or no penalty.
 
     Minimises :math:`\frac1S \sum_i s_i L(y_i, Wx_i + b) + \frac{1}{CS} \bigl(\rho \|W\|_1 +

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..core.iterate import CallbackSupport, iterate
-from ..core.validation import FLOATS, distinct, is_plain
+from ..core.validation import FLOATS, ValidatedOnce, distinct, is_plain
 from ._penalty import Penalty
 from ._sgd import Means, Schedule, epochs, first_step, seeds, seeds_of_integer, total
 from ._sgd_losses import resolve
@@ -30,7 +30,7 @@ ADVICE = (  # and scikit-learn's words, for whoever filters by them
 logger = logging.getLogger("mlreplica")
 
 
-class StochasticDescent(CallbackSupport, BaseEstimator):
+class StochasticDescent(CallbackSupport, ValidatedOnce, BaseEstimator):
     """Validation, start, descent and result; the subclasses say what y means."""
 
     _parameter_constraints: dict = {

@@ -3,9 +3,10 @@
 from itertools import pairwise
 
 import numpy as np
+import scipy.sparse as sp
 
 from mlreplica.core.jit import kernel
-from mlreplica.core.parallel import n_threads, run
+from mlreplica.core.parallel import n_threads, run, split
 
 SMALL = 1 << 17  # stored values that one thread goes through before another has started
 
@@ -28,6 +29,47 @@ def total(start, rows, data, which, w, out):
         j, w_j = which[a], w[a]
         for k in range(start[j], start[j + 1]):
             out[rows[k]] += w_j * data[k]
+
+
+@kernel
+def count(columns, out):
+    """How often each column occurs."""
+    out[:] = 0
+    for k in range(len(columns)):
+        out[columns[k]] += 1
+
+
+@kernel
+def place(start, columns, data, first, last, put, rows, values):
+    """Put the entries of the rows first … last − 1 where their columns go on, at put[j]."""
+    for i in range(first, last):
+        for k in range(start[i], start[i + 1]):
+            j = columns[k]
+            rows[put[j]], values[put[j]] = i, data[k]
+            put[j] += 1
+
+
+def columns_of(X, n_jobs=None):
+    """X in CSC; from CSR on threads, each with some rows and its own place in every column."""
+    if X.format != "csr" or X.nnz <= SMALL or X.data.dtype != np.float64:
+        return X.tocsc()
+    (n, p), parts = X.shape, split(X.nnz, n_threads(n_jobs), least=SMALL)
+    start, columns = X.indptr.astype(np.uint64), X.indices.astype(np.int32, copy=False)
+    columns = columns.view(np.uint32)
+    ends = [0, *np.searchsorted(X.indptr, [part.stop for part in parts[:-1]]).tolist(), n]
+    found = np.empty((len(parts), p), dtype=np.uint64)
+    firsts, lasts = ends[:-1], ends[1:]
+    shares = [columns[X.indptr[a] : X.indptr[b]] for a, b in zip(firsts, lasts, strict=True)]
+    run(count, shares, found, n_jobs=n_jobs)
+    bounds = np.concatenate([[0], np.cumsum(found.sum(axis=0))]).astype(np.uint64)
+    put = bounds[:-1] + np.cumsum(found, axis=0) - found
+    rows, values = np.empty(X.nnz, dtype=np.uint32), np.empty(X.nnz)
+
+    def work(first, last, mine):
+        place(start, columns, X.data, first, last, mine, rows, values)
+
+    run(work, firsts, lasts, put, n_jobs=n_jobs)
+    return sp.csc_array((values, rows.view(np.int32), bounds.astype(X.indptr.dtype)), shape=(n, p))
 
 
 class Stored:
