@@ -137,7 +137,10 @@ class LargeSet:
         A, F = self.A, np.flatnonzero(self.w)
         w, D = self.w[F], self.q[F]
         b = A.slopes(self.r, F) - alpha * np.sign(w) - beta * w
-        small = max(enough, 0.1 * float(np.abs(b).max(initial=0.0)))
+        worst = float(np.abs(b).max(initial=0.0))
+        if worst <= enough:  # (15) already; also an empty face
+            return False
+        small = max(enough, 0.1 * worst)
         d, Ad, ridge = np.zeros(len(F)), np.zeros(A.n), beta + FLAT * D
         conjugate_gradients(*A.parts, A.mean, A.root, D, ridge, F, b, d, Ad, MOST, small)
         turn = w * (w + d) < 0.0
