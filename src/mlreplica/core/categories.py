@@ -184,25 +184,26 @@ def write_set(k: Any, left: Any, n_used: Any, node: Any, categories: Any) -> Any
 
 @strict
 def weigh_categories(
-    k: Any, f: Any, x: Any, at_random: bool, rows: Any, given: Any, limits: Any, node: Any,
-    work: Any, categories: Any,
+    k: Any, f: Any, x: Any, at_random: Any, rows: Any, y: Any, codes: Any, w: Any, limits: Any,
+    node: Any, work: Any, categories: Any,
 ) -> Any:  # fmt: skip
     """The best split of node k by the categories x: (constant, better, missing go left)."""
     levels, _, sums, weights, counts, used = categories
     node_i, _, node_v = node
-    missing, width = len(counts) - 1, node_v.shape[1]
+    missing, width, w_row = len(counts) - 1, node_v.shape[1], 1.0
     for level in range(missing + 1):
         if level < levels[f] or level == missing:
             weights[level], counts[level] = 0.0, 0
             for s in range(width):
                 sums[level, s] = 0.0
     for i in range(node_i[k, LO], node_i[k, HI]):
-        row = rows[i]
+        row = np.int64(rows[i])
         c: Any = missing if np.isnan(x[row]) else np.int64(x[row])
-        w_row = 1.0 if len(given[2]) == 0 else given[2][row]
+        if len(w) > 0:
+            w_row = w[row]
         weights[c] += w_row
         counts[c] += 1
-        move(sums[c], row, given, w_row, limits)
+        move(sums[c], row, y, codes, w_row, limits)
     n_used, side = 0, 0
     for level in range(missing + 1):
         if (level < levels[f] or level == missing) and counts[level] > 0:
@@ -210,7 +211,7 @@ def weigh_categories(
             n_used += 1
     if n_used == 1:
         return True, False, 0
-    if at_random:
+    if at_random is not None:
         left = draw_set(k, n_used, limits, node, work, categories)
         if left > 0:
             side = write_set(k, left, n_used, node, categories)

@@ -29,6 +29,7 @@ DIGIT = 11
 ROW = np.int64(0xFFFFFFFF)  # the bits of a key that hold the row
 RANK = np.int64(32)  # and how far above them the rank stands
 BLOCK = 64  # rows that are turned to columns at a time
+FEW = 1024  # rows that are not worth a kernel
 
 
 class Columns:
@@ -55,6 +56,10 @@ class Columns:
     @functools.cached_property
     def keys(self) -> Any:
         keys = np.empty((self.p, self.n), np.int64)
+        if self.n <= FEW:
+            for f, order in enumerate(np.argsort(self.X, axis=1, kind="stable")):
+                self.levels[f] = rank_sorted(self.X[f], order, keys[f])
+            return keys
 
         def sort(part: slice) -> None:
             done = sort_columns(self.X[part], keys[part], self.levels[part])

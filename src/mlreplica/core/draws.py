@@ -12,7 +12,9 @@ from .splits import strict
 @strict
 def draw(state: Any) -> Any:
     """The next of 2³¹ whole numbers by Marsaglia's xorshift of 32 bits."""
-    s = max(state[0], 1)
+    s = state[0]
+    if s == 0:
+        s += 1
     s ^= (s << 13) & 0xFFFFFFFF
     s ^= s >> 17
     s ^= (s << 5) & 0xFFFFFFFF

@@ -28,11 +28,10 @@ from typing import Any
 import numpy as np
 
 from .columns import Columns
-from .jit import kernel
-from .medians import grow_by_medians
-from .nodes import PRESORTED, RANDOM, SORTING, grow_nodes
+from .nodes import grow_nodes
 from .splits import (
     ABSOLUTE,
+    CRITERION,
     ENTROPY,
     FEATURE,
     GINI,
@@ -43,9 +42,12 @@ from .splits import (
     LO,
     LOW,
     MAX_DEPTH,
+    MAX_FEATURES,
     MAX_LEAVES,
     MIN_LEAF,
     MISSING_LEFT,
+    OUTPUTS,
+    PLACE,
     POISSON,
     SQUARED,
     THRESHOLD,
@@ -66,7 +68,6 @@ CRITERIA = {
 }
 NOTHING = np.empty(0)
 UNLIMITED = 1 << 40
-WORDS = ("max_depth", "min_split", "min_leaf", "min_weight", "max_leaves", "min_gain")
 
 
 def grow(
@@ -111,19 +112,24 @@ def grow(
     outputs = 1 if y.ndim == 1 else y.shape[1]
     classes = np.atleast_1d(1 if n_classes is None else n_classes).astype(np.intp)
     K, y = int(classes.max()), y.ravel()
-    codes = y.astype(np.int32, copy=False) if n_classes is not None else NOTHING.astype(np.int32)
-    targets = y.astype(np.float64, copy=False) if n_classes is None or K == 2 else NOTHING
-    rows, w, total, table = weights(weight, columns.n, CRITERIA[criterion])
-    max_features = p if max_features is None else max_features
-    mode = RANDOM
-    if splitter == "best":
-        few = 6 * max_features < p or columns.n * p > 1 << 26  # columns drawn, or bytes to spare
-        mode = SORTING if few else PRESORTED
+    kind = CRITERIA[criterion]
+    codes = None if n_classes is None else y.astype(np.int32, copy=False)
+    every = outputs > 1 or kind in (POISSON, ABSOLUTE)
+    if kind == GINI and K == 2 and outputs == 1:  # as a sum of zeros and ones
+        codes = None
+    elif n_classes is not None and monotonic_cst is not None:
+        every = True
+    targets = y.astype(np.float64, copy=False) if codes is None else None
+    if kind == ABSOLUTE and columns.categorical.any():
+        raise ValueError(
+            "criterion='absolute_error' cannot split by categories; use 'squared_error' or "
+            "'poisson', or one column for each category."
+        )
+    rows, w, total, table = weights(weight, columns.n, kind)
     limits = (
-        mode,
-        CRITERIA[criterion],
+        kind,
         outputs,
-        max_features,
+        p if max_features is None else max_features,
         UNLIMITED if max_depth is None else max_depth,
         min_samples_split,
         min_samples_leaf,
@@ -132,27 +138,16 @@ def grow(
         float(min_impurity_decrease),
         total,
     )
-    if criterion == "absolute_error":
-        if columns.categorical.any():
-            raise ValueError(
-                "criterion='absolute_error' cannot split by categories; use 'squared_error' or "
-                "'poisson', or one column for each category."
-            )
-        options = dict(zip(WORDS, limits[4:10], strict=True))
-        options |= {"max_features": max_features, "random": mode == RANDOM, "seed": seed}
-        grown = grow_by_medians(columns, targets, w, rows, monotonic_cst, options)
-    else:
-        signs = np.empty(0, np.int8) if monotonic_cst is None else monotonic_cst
-        grown = grow_by_sums(columns, (targets, codes, w), rows, limits, signs, table, K, seed)
-    node_i, node_f, node_v, sets, count = grown
-    node_i, node_f, node_v = node_i[:count], node_f[:count], node_v[:count]
+    given = targets, codes, w, every
+    best = splitter == "best"
+    grown = fill_tables(columns, given, rows, limits, monotonic_cst, table, best, K, seed)
+    node_i, node_f, node_v, sets = grown
+    count = len(node_i)
     leaf = np.full(columns.n, -1, np.int64)
-    left, right = np.empty(count, np.int64), np.empty(count, np.int64)
-    birth = np.empty(count, np.int64)
-    number(node_i, rows, max_leaf_nodes is None, birth, left, right, leaf)
+    birth, left, right = number(node_i, rows, leaf)
     node_i, node_f = node_i[birth], node_f[birth]
     value = node_v[birth]
-    if criterion != "absolute_error":
+    if kind != ABSOLUTE:
         value /= node_f[:, WEIGHT, None]
     if monotonic_cst is not None:
         value[:, 0] = np.clip(value[:, 0], node_f[:, LOW], node_f[:, HIGH])
@@ -175,49 +170,68 @@ def grow(
     return tree, leaf
 
 
-def grow_by_sums(
-    columns: Columns, given: Any, rows: Any, limits: Any, signs: Any, table: Any, K: int, seed: int
-) -> Any:
-    """All criteria whose statistics are sums over rows: the tables of `core/nodes.py`."""
-    mode, _, outputs, _, max_depth, *_ = limits
-    width, most = outputs * K, most_nodes(len(rows), limits)
-    fewer = len(rows) < columns.n  # then the keys of the root are parted too
-    buffers = columns.buffers(mode == PRESORTED and (max_depth > 1 or fewer))
-    order = (
-        columns.X,
-        columns.keys if mode == PRESORTED else np.empty((0, 0), np.int64),
-        columns.ranks if mode == SORTING else np.empty((0, 0), np.int32),
-        columns.levels,
-        columns.missing if mode != RANDOM else np.empty(0, np.uint8),
-        buffers,
-        signs,
+def fill_tables(
+    columns: Columns, given: Any, rows: Any, limits: Any, signs: Any, table: Any, best: bool,
+    K: int, seed: int,
+) -> Any:  # fmt: skip
+    """Grow the nodes: their tables as `core/nodes.py` has them, and their sets of categories."""
+    p, n, m, outputs = columns.p, columns.n, len(rows), limits[OUTPUTS]
+    width, most = outputs * K, most_nodes(m, limits)
+    presorted, sorting = None, None
+    few = 6 * limits[MAX_FEATURES] < p or n * p > 1 << 26  # columns drawn, or bytes to spare
+    medians = order_of_targets(given[0], n, m, outputs) if limits[CRITERION] == ABSOLUTE else None
+    if best and (medians is not None or not few):
+        below = limits[MAX_DEPTH] > 1 or m < n  # then keys are parted
+        presorted = columns.keys, columns.buffers(below)
+    elif best:
+        own = [
+            None if t is None else np.empty(m * outputs if len(t) else 0, t.dtype)
+            for t in given[:3]
+        ]
+        memory = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(512, np.int64)
+        sorting = columns.ranks, *memory, *own
+    node = np.empty((most, 9), np.int64), np.empty((most, 6)), np.empty((most, width))
+    state = np.array([seed], np.int64)
+    count = grow_nodes(
+        (columns.X, columns.levels, columns.missing if best else np.empty(0, np.uint8)),
+        presorted,
+        sorting,
+        None if best else True,
+        np.empty(0, np.int8) if signs is None else signs,
         table,
+        rows,
+        *given,
+        limits,
+        node,
+        (np.arange(p), np.zeros(p, np.int64), state, np.zeros(2), np.empty(width), np.empty(width)),
+        (np.empty(most, np.int64), np.empty(m, np.int32), np.empty(n, np.uint8)),
+        limits[MAX_LEAVES] > 0,
+        medians,
+        categories := category_tables(columns, most, width),
     )
-    own = len(rows) if mode == SORTING else 0
-    work = (
-        np.arange(columns.p),
-        np.zeros(columns.p, np.int64),
-        np.array([seed], np.int64),
-        np.zeros(2),
-        np.empty(width),
-        np.empty(width),
-        np.empty(own, np.int64),
-        np.empty(own, np.int64),
-        np.empty(512, np.int64),
-        tuple(np.empty(own * outputs if len(t) else 0, t.dtype) for t in given),
-    )
-    node = np.empty((most, 8), np.int64), np.empty((most, 6)), np.empty((most, width))
-    room = np.empty(most, np.int64), np.empty(len(rows), np.int32), np.empty(columns.n, np.uint8)
-    sets, categories = None, None
-    if columns.categorical.any():
-        levels = columns.n_categories
-        C = levels.max()
-        sets = np.zeros((most, (C + 63) // 64), np.uint64)
-        whole = np.empty(C + 1, np.int64), np.empty(C + 1, np.int64)
-        categories = (levels, sets, np.empty((C + 1, width)), np.empty(C + 1), *whole)
-    count = grow_nodes(order, rows, given, limits, *node, work, room, categories)
-    columns.give_back(buffers)
-    return *node, sets, count
+    if presorted is not None:
+        columns.give_back(presorted[1])
+    return *(a[:count] for a in node), None if categories is None else categories[1][:count]
+
+
+def category_tables(columns: Columns, most: int, width: int) -> Any:
+    """`categories` of `core/categories.py`."""
+    if not columns.categorical.any():
+        return None
+    levels = columns.n_categories
+    C = int(levels.max())
+    sets = np.zeros((most, (C + 63) // 64), np.uint64)
+    whole = np.empty(C + 1, np.int64), np.empty(C + 1, np.int64)
+    return levels, sets, np.empty((C + 1, width)), np.empty(C + 1), *whole
+
+
+def order_of_targets(y: Any, n: int, m: int, outputs: int) -> Any:
+    """`medians` of `core/medians.py`."""
+    targets = Columns(y.reshape(n, outputs))
+    memory = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(512, np.int64)
+    order, place = np.empty((outputs, m), np.int64), np.empty((outputs, n), np.int64)
+    sums = np.empty((m + 1, 2)), np.empty((2, m)), np.empty((2, m))
+    return targets.ranks, targets.levels, *memory, order, place, *sums
 
 
 def most_nodes(n: int, limits: Any) -> int:
@@ -231,7 +245,7 @@ def most_nodes(n: int, limits: Any) -> int:
 
 
 def weights(weight: Any, n: int, criterion: int) -> tuple[Any, Any, float, Any]:
-    """Rows that count, weights (empty: all 1), their sum, x·log(x) of whole numbers if they are."""
+    """Rows that count, weights (empty: all 1), their sum, for entropy x·log(x) of whole numbers."""
     rows, w, total, whole = np.arange(n, dtype=np.int32), NOTHING, float(n), True
     if weight is not None:
         w = np.ascontiguousarray(weight, dtype=np.float64)
@@ -245,28 +259,18 @@ def weights(weight: Any, n: int, criterion: int) -> tuple[Any, Any, float, Any]:
     return rows, w, total, x * np.log(np.maximum(x, 1.0))
 
 
-@kernel
-def number(
-    node_i: Any, rows: Any, depth_first: bool, birth: Any, left: Any, right: Any, leaf: Any
-) -> None:
-    """Number the nodes, depth first or in order of birth; and tell every row its leaf."""
-    count = len(node_i)
-    place, stack = np.arange(count), np.empty(count + 1, np.int64)
-    stack[0], height, k = 0, 1, 0
-    while height > 0 and depth_first:
-        height -= 1
-        node = stack[height]
-        place[node] = k
-        k += 1
-        if node_i[node, LEFT] >= 0:
-            stack[height], stack[height + 1] = node_i[node, LEFT] + 1, node_i[node, LEFT]
-            height += 2
-    for node in range(count):
-        k, child = place[node], node_i[node, LEFT]
-        birth[k] = node
-        left[k] = right[k] = -1
-        if child >= 0:
-            left[k], right[k] = place[child], place[child + 1]
-        else:
-            for i in range(node_i[node, LO], node_i[node, HI]):
-                leaf[rows[i]] = k
+def number(node_i: Any, rows: Any, leaf: Any) -> tuple[Any, Any, Any]:
+    """Nodes in the order of their PLACE, and their children; every row is told its leaf."""
+    place, first = node_i[:, PLACE], node_i[:, LEFT]
+    birth = np.empty(len(place), np.int64)
+    birth[place] = np.arange(len(place))
+    first = first[birth]
+    inner = first >= 0
+    left, right = np.full(len(place), -1), np.full(len(place), -1)
+    left[inner], right[inner] = place[first[inner]], place[first[inner] + 1]
+    leaves = np.flatnonzero(~inner)
+    start = node_i[birth[leaves], LO]
+    order = np.argsort(start, kind="stable")  # sorted already, if depth came first
+    size = np.diff(start[order], append=len(rows))
+    leaf[rows] = np.repeat(leaves[order], size)
+    return birth, left, right

@@ -44,10 +44,15 @@ class Kernel:
     """A function that Numba compiles at its first call, in nopython mode and without the GIL."""
 
     def __init__(
-        self, function: Callable[..., Any], fastmath: frozenset[str], part: bool = False
+        self,
+        function: Callable[..., Any],
+        fastmath: frozenset[str],
+        part: bool = False,
+        inline: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self.fastmath, self.is_part = function, fastmath, part
+        self.inline = inline
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -64,7 +69,10 @@ class Kernel:
         from .parts import PartCompiler
 
         return self.compiled(
-            no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=PartCompiler
+            no_cpython_wrapper=True,
+            no_cfunc_wrapper=True,
+            pipeline_class=PartCompiler,
+            forceinline=self.inline,
         )
 
     def compiled(self, **options: Any) -> Any:
@@ -95,22 +103,24 @@ class Formula(Kernel):
 def kernel(function: Callable[..., Any]) -> Any: ...
 @overload
 def kernel(
-    *, fastmath: frozenset[str] = SAFE, part: bool = False
+    *, fastmath: frozenset[str] = SAFE, part: bool = False, inline: bool = False
 ) -> Callable[[Callable[..., Any]], Any]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     *,
     fastmath: frozenset[str] = SAFE,
     part: bool = False,
+    inline: bool = False,
 ) -> Any:
     """Mark a loop for compilation; widen `fastmath` only where the result is proved unharmed.
 
     A `part` is optimised only within the kernels that call it (`core/parts.py`): for many small
-    kernels that call each other.
+    kernels that call each other. An `inline` part becomes a piece of its caller: for one that is
+    called in one place and takes many arguments.
     """
     if function is None:
-        return functools.partial(kernel, fastmath=fastmath, part=part)
-    return function if PURE_PYTHON else Kernel(function, fastmath, part)
+        return functools.partial(kernel, fastmath=fastmath, part=part, inline=inline)
+    return function if PURE_PYTHON else Kernel(function, fastmath, part, inline)
 
 
 def formula(function: Callable[..., Any]) -> Any:

@@ -1,273 +1,187 @@
 """Medians: growth by the mean absolute error, whose best constant is the median
 
-The nodes are those of `core/nodes.py`, in Python, because only the errors take time. Along a sorted
-column every prefix of m rows has its median and its sum of absolute errors. A Fenwick tree over the
-order of the targets holds the weights and the sums of w·y that have come so far, so one more row
-costs O(log m); the suffixes are the prefixes from the other end.
+Along a sorted column every prefix of m rows has its median and its sum of absolute errors. A
+Fenwick tree over the order of the targets holds the weights and the sums of w·y that have come so
+far, so one more row costs O(log m); the suffixes are the prefixes from the other end.
 """
 
 from __future__ import annotations
 
-import heapq
 from typing import Any
 
 import numpy as np
 
-from .draws import draw, draw_between
-from .jit import kernel
-from .splits import (
-    CONSTANT,
-    DEPTH,
-    EPSILON,
-    FEATURE,
-    FINAL,
-    GAIN,
-    HI,
-    HIGH,
-    IMPURITY,
-    LEFT,
-    LO,
-    LOW,
-    MISSING_LEFT,
-    THRESHOLD,
-    WEIGHT,
-)
+from .columns import RANK, ROW
+from .sorting import sort_keys
+from .splits import MIN_LEAF, MIN_WEIGHT, allowed, strict
+
+# What the kernels share is packed in a plain tuple:
+# medians = (ranks, levels, a, b, count, order, place, tree, error, value): ranks of the targets of
+#           every output and how many there are; memory to sort them; by output, the node's rows in
+#           the order of their targets, and by row its place there; then weights and moments of the
+#           Fenwick tree, and for prefixes and suffixes their errors and medians
 
 
-@kernel
-def prefix_errors(place: Any, sorted_y: Any, w: Any, error: Any, median: Any) -> None:
-    """error[i] += Σ w|y − median| of the first i + 1 rows; place: their place among sorted_y."""
-    m = len(place)
-    weight, moment = np.zeros(m + 1), np.zeros(m + 1)
-    top = 1
+@strict
+def deviation(order: Any, m: Any, y: Any, w: Any, o: Any, outputs: Any, W: Any) -> Any:
+    """(median, Σ w|y − median|) of m rows of weight W, in the order of their targets."""
+    upto, low, high, w_row = 0.0, -1, -1, 1.0
+    for i in range(m):
+        if len(w) > 0:
+            w_row = w[order[i]]
+        upto += w_row
+        if low < 0 and upto >= 0.5 * W:
+            low = i
+        if high < 0 and upto > 0.5 * W:
+            high = i
+    if high < 0:
+        high = m - 1
+    median = 0.5 * (y[order[low] * outputs + o] + y[order[high] * outputs + o])
+    error = 0.0
+    for i in range(m):
+        if len(w) > 0:
+            w_row = w[order[i]]
+        error += w_row * abs(y[order[i] * outputs + o] - median)
+    return median, error
+
+
+@strict
+def center(lo: Any, hi: Any, rows: Any, y: Any, w: Any, V: Any, medians: Any) -> Any:
+    """Put the targets of a node in order, their medians in V; return its weight and impurity."""
+    ranks, levels, a, b, count, order, place, _, _, _ = medians
+    m, outputs, W, error, w_row = hi - lo, len(V), 0.0, 0.0, 1.0
+    for i in range(lo, hi):
+        if len(w) > 0:
+            w_row = w[rows[i]]
+        W += w_row
+    for o in range(outputs):
+        for i in range(m):
+            row = np.int64(rows[lo + i])
+            a[i] = (np.int64(ranks[o, row]) << RANK) | row
+        keys = sort_keys(a, b, m, levels[o], count)
+        for i in range(m):
+            order[o, i] = keys[i] & ROW
+            place[o, order[o, i]] = i
+        V[o], here = deviation(order[o], m, y, w, o, outputs, W)
+        error += here
+    return W, error / outputs / W
+
+
+@strict
+def add_errors(
+    seg: Any, first: Any, step: Any, y: Any, w: Any, o: Any, medians: Any, end: Any
+) -> None:
+    """Along the rows of seg from `first`, by `step`, round its end: errors and medians so far."""
+    order, place, tree = medians[5][o], medians[6][o], medians[7]
+    outputs, error, value = len(medians[5]), medians[8][end], medians[9][end]
+    m, top, at, w_row = len(seg), 1, first, 1.0
+    for k in range(m + 1):
+        tree[k, 0] = tree[k, 1] = 0.0
     while 2 * top <= m:
         top *= 2
     W, S = 0.0, 0.0
     for i in range(m):
-        y_i = sorted_y[place[i]]
-        W += w[i]
-        S += w[i] * y_i
-        k = place[i] + 1
+        row = seg[at] & ROW
+        at += step
+        if at == m:
+            at = 0
+        elif at < 0:
+            at = m - 1
+        y_i = y[row * outputs + o]
+        if len(w) > 0:
+            w_row = w[row]
+        W += w_row
+        S += w_row * y_i
+        k = place[row] + 1
         while k <= m:
-            weight[k] += w[i]
-            moment[k] += w[i] * y_i
+            tree[k, 0] += w_row
+            tree[k, 1] += w_row * y_i
             k += k & -k
         low, below, s_below = 0, 0.0, 0.0  # the first row with half of the weight up to it
         high, upto = 0, 0.0  # and the first with more than half
-        step = top
-        while step > 0:
-            if low + step <= m and below + weight[low + step] < 0.5 * W:
-                low += step
-                below += weight[low]
-                s_below += moment[low]
-            if high + step <= m and upto + weight[high + step] <= 0.5 * W:
-                high += step
-                upto += weight[high]
-            step //= 2
-        v = sorted_y[low]
+        jump = top
+        while jump > 0:
+            if low + jump <= m and below + tree[low + jump, 0] < 0.5 * W:
+                low += jump
+                below += tree[low, 0]
+                s_below += tree[low, 1]
+            if high + jump <= m and upto + tree[high + jump, 0] <= 0.5 * W:
+                high += jump
+                upto += tree[high, 0]
+            jump >>= 1
+        if high == m:
+            high = m - 1
+        v = y[order[low] * outputs + o]
         error[i] += v * below - s_below + (S - s_below) - v * (W - below)
-        median[i] = 0.5 * (v + sorted_y[min(high, m - 1)])
+        value[i] = 0.5 * (v + y[order[high] * outputs + o])
 
 
-class Grower:
-    """The state of a growth: tables of nodes as in `core/nodes.py`."""
-
-    def __init__(
-        self, columns: Any, y: Any, w: Any, rows: Any, signs: Any, options: dict[str, Any]
-    ) -> None:
-        self.X, self.y = columns.X, y.reshape(columns.n, -1)
-        self.w = w if len(w) else np.ones(columns.n)
-        self.rows = rows
-        self.options, self.signs = options, signs
-        self.state = np.array([options["seed"]], np.int64)
-        self.features = np.arange(columns.p)
-        self.total = float(self.w[rows].sum())
-        self.i: list[Any] = []
-        self.f: list[Any] = []
-        self.v: list[Any] = []
-
-    def add(self, lo: int, hi: int, depth: int, low: float, high: float) -> int:
-        """A node, described."""
-        rows, o = self.rows[lo:hi], self.options
-        w, m = self.w[rows], hi - lo
-        medians, error = self.center(rows)
-        W = float(w.sum())
-        whole, other = np.zeros(8, np.int64), np.zeros(6)
-        whole[[LO, HI, DEPTH, LEFT, FEATURE]] = lo, hi, depth, -1, -2
-        other[[WEIGHT, IMPURITY, THRESHOLD, LOW, HIGH]] = W, error / W, -2.0, low, high
-        whole[FINAL] = (
-            depth >= o["max_depth"]
-            or m < max(o["min_split"], 2 * o["min_leaf"])
-            or 2.0 * o["min_weight"] > W
-            or error / W <= EPSILON
-        )
-        self.i.append(whole)
-        self.f.append(other)
-        self.v.append(medians)
-        return len(self.i) - 1
-
-    def center(self, rows: Any) -> tuple[Any, float]:
-        """The medians of all outputs, and the mean of their sums of absolute errors."""
-        w, q = self.w[rows], self.y.shape[1]
-        medians, error = np.empty(q), 0.0
-        for o in range(q):
-            y = self.y[rows, o]
-            order = np.argsort(y, kind="stable")
-            upto = np.cumsum(w[order])
-            half = 0.5 * upto[-1]
-            k, j = np.searchsorted(upto, half, "left"), np.searchsorted(upto, half, "right")
-            medians[o] = 0.5 * (y[order[k]] + y[order[min(j, len(y) - 1)]])
-            error += float((w * np.abs(y - medians[o])).sum())
-        return medians, error / q
-
-    def search(self, k: int) -> None:
-        """The best split of node k, by columns drawn as `core/nodes.py` draws them."""
-        whole, other, o = self.i[k], self.f[k], self.options
-        rows = self.rows[whole[LO] : whole[HI]]
-        known, found, drawn, seen, end = whole[CONSTANT], 0, 0, 0, len(self.features)
-        features, kept = self.features, self.features[: whole[CONSTANT]].copy()
-        best = -np.inf
-        while end > known + found and (seen < o["max_features"] or seen <= found + drawn):
-            seen += 1
-            j = drawn + draw(self.state) % (end - found - drawn)
-            if j < known:
-                features[[drawn, j]] = features[[j, drawn]]
-                drawn += 1
+@strict
+def weigh_medians(
+    seg: Any, m: Any, missing: Any, y: Any, w: Any, T: Any, limits: Any, bounds: Any,
+    medians: Any, best: Any,
+) -> Any:  # fmt: skip
+    """As `weigh`: the best split along one sorted column, the missing right, then left."""
+    outputs, error, value = len(medians[5]), medians[8], medians[9]
+    total, found, missing_left, least = m + missing, 0, 0, limits[MIN_LEAF]
+    for side in range(2 if missing else 1):
+        first = m if side else 0  # where the rows that go left begin, round the end of seg
+        for i in range(total):
+            error[0, i] = error[1, i] = 0.0
+        for o in range(outputs):
+            add_errors(seg, first, 1, y, w, o, medians, 0)
+            add_errors(seg, (first + total - 1) % total, -1, y, w, o, medians, 1)
+        t, w_row = 0.0, 1.0
+        for i in range(total - 1):
+            at = (first + i) % total
+            if len(w) > 0:
+                w_row = w[seg[at] & ROW]
+            t += w_row
+            n_left, following = i + 1, (at + 1) % total
+            if at >= m and following != 0:  # a part of the missing
                 continue
-            j += found
-            f = features[j]
-            split = self.weigh(f, rows, other, best)
-            if split is None:
-                features[[j, known + found]] = features[[known + found, j]]
-                found += 1
+            if (side == 1 and n_left <= missing) or (side == 0 and n_left > m):
                 continue
-            end -= 1
-            features[[end, j]] = features[[j, end]]
-            if split[0] > best:
-                best = split[0]
-                whole[FEATURE], whole[MISSING_LEFT], other[THRESHOLD] = f, split[2], split[1]
-        features[:known] = kept
-        whole[CONSTANT] = 0 if o["max_leaves"] > 0 else known + found
-        other[GAIN] = (other[WEIGHT] * other[IMPURITY] + best) / self.total
-        if best == -np.inf or other[GAIN] + EPSILON < o["min_gain"]:
-            whole[FINAL], other[GAIN] = 1, 0.0
-
-    def weigh(self, f: int, rows: Any, other: Any, best: float) -> tuple[float, float, int] | None:
-        """(worth, threshold, missing left) of the best split of column f; None if constant."""
-        o, x = self.options, self.X[f, rows]
-        order = np.argsort(x, kind="stable")
-        missing = int(np.isnan(x).sum())
-        m, valid = len(x), len(x) - missing
-        if valid == 0 or (missing == 0 and x[order[0]] == x[order[-1]]):
-            return None
-        found = (-np.inf, 0.0, 0)
-        if o["random"]:
-            least, most = x[order[0]], x[order[valid - 1]]
-            threshold = draw_between(self.state, least, most)
-            sides = [draw(self.state) % 2 if missing else 0]
-        else:
-            sides = [0, 1] if missing else [0]
-        for side in sides:
-            if side == 1:
-                order = np.concatenate([order[valid:], order[:valid]])
-            v = x[order]
-            ends = np.flatnonzero(v[1:] != v[:-1]) + 1  # rows left; NaN differs from NaN
-            first, last = (missing + 1, m - 1) if side else (1, valid if missing else m - 1)
-            ends = ends[
-                (ends >= max(first, o["min_leaf"])) & (ends <= min(last, m - o["min_leaf"]))
-            ]
-            if o["random"]:
-                cut = int((v <= threshold).sum()) + side * missing
-                ends = np.array([cut]) if o["min_leaf"] <= cut <= m - o["min_leaf"] else ends[:0]
-            worth, weights = self.errors(f, rows[order], ends, other)
-            good = (weights >= o["min_weight"]) & (other[WEIGHT] - weights >= o["min_weight"])
-            if not (good & (worth > max(found[0], best))).any():
+            if n_left < least or total - n_left < least:
                 continue
-            j = np.where(good, worth, -np.inf).argmax()
-            n_left = int(ends[j])
-            if not o["random"]:
-                threshold = np.inf
-                if not np.isnan(v[n_left]):
-                    a, b = v[n_left - 1], v[n_left]
-                    threshold = a / 2.0 + b / 2.0
-                    threshold = a if threshold >= b else threshold
-            left = side if missing else int(n_left > m - n_left)
-            found = (float(worth[j]), float(threshold), left)
-        return found
-
-    def errors(self, f: int, rows: Any, ends: Any, other: Any) -> tuple[Any, Any]:
-        """−(errors left + errors right) and the weight left, if `ends` rows go left."""
-        w, q, m = self.w[rows], self.y.shape[1], len(rows)
-        left, right, a, b = np.zeros(m), np.zeros(m), np.empty(m), np.empty(m)
-        for o in range(q):
-            y = self.y[rows, o]
-            order = np.argsort(y, kind="stable")
-            place = np.empty(m, np.int64)
-            place[order] = np.arange(m)
-            prefix_errors(place, y[order], w, left, a)
-            prefix_errors(place[::-1].copy(), y[order], w[::-1].copy(), right, b)
-        W_L = np.cumsum(w)[ends - 1]
-        W_R = other[WEIGHT] - W_L
-        worth = -W_R * (right[m - ends - 1] / (W_R * q)) - W_L * (left[ends - 1] / (W_L * q))
-        sign = 0 if self.signs is None else self.signs[f]
-        if sign != 0:
-            lower, upper = a[ends - 1], b[m - ends - 1]
-            inside = (np.minimum(lower, upper) >= other[LOW]) & (
-                np.maximum(lower, upper) <= other[HIGH]
-            )
-            worth[~inside | ((lower - upper) * sign > 0.0)] = -np.inf
-        return worth, W_L
-
-    def split(self, k: int) -> tuple[int, int]:
-        """Part the rows of node k and add its children."""
-        whole, other = self.i[k], self.f[k]
-        lo, hi, f = whole[LO], whole[HI], whole[FEATURE]
-        rows = self.rows[lo:hi].copy()
-        x = self.X[f, rows]
-        left = (x <= other[THRESHOLD]) | (np.isnan(x) & bool(whole[MISSING_LEFT]))
-        self.rows[lo:hi] = np.concatenate([rows[left], rows[~left]])
-        middle = lo + int(left.sum())
-        low, high = other[LOW], other[HIGH]
-        bounds = [(low, high), (low, high)]
-        sign = 0 if self.signs is None else self.signs[f]
-        if sign != 0:
-            medians = [self.center(part)[0][0] for part in (rows[left], rows[~left])]
-            between = sum(medians) / 2.0
-            bounds = [(low, between), (between, high)]
-            bounds = bounds if sign > 0 else bounds[::-1]
-        children = [
-            self.add(a, b, whole[DEPTH] + 1, *bound)
-            for (a, b), bound in zip([(lo, middle), (middle, hi)], bounds, strict=True)
-        ]
-        whole[LEFT] = children[0]
-        for child in children:
-            self.i[child][CONSTANT] = whole[CONSTANT]
-        return children[0], children[1]
+            if following < m and seg[at] >> RANK == seg[following] >> RANK:
+                continue
+            if t < limits[MIN_WEIGHT] or T - t < limits[MIN_WEIGHT]:
+                continue
+            j = total - n_left - 1
+            if bounds[0] != 0 and not allowed(bounds, value[0, i], value[1, j]):
+                continue
+            W_L, W_R = t * outputs, (T - t) * outputs
+            here = -(T - t) * (error[1, j] / W_R) - t * (error[0, i] / W_L)
+            if here > best[0]:
+                best[0], found, missing_left = here, n_left - side * missing, side
+    return found, missing_left
 
 
-def grow_by_medians(
-    columns: Any, y: Any, w: Any, rows: Any, signs: Any, options: dict[str, Any]
-) -> Any:
-    """Grow a tree: the tables of `grow_nodes`."""
-    g = Grower(columns, y, w, rows, signs, options)
-    fresh = [g.add(0, len(rows), 0, -np.inf, np.inf)]
-    heap: list[Any] = []
-    left_over, best_first = options["max_leaves"] - 1, options["max_leaves"] > 0
-    while fresh or heap:
-        if best_first:
-            for k in fresh:
-                if not g.i[k][FINAL]:
-                    g.search(k)
-                heapq.heappush(heap, (-g.f[k][GAIN], k))
-            k, fresh = heapq.heappop(heap)[1], []
-        else:
-            k = fresh.pop()
-            if not g.i[k][FINAL]:
-                g.search(k)
-        if g.i[k][FINAL] or (best_first and left_over <= 0):
-            g.i[k][FEATURE], g.f[k][THRESHOLD] = -2, -2.0
-            continue
-        left_over -= 1
-        left, right = g.split(k)
-        fresh += [left, right] if best_first else [right, left]
-    return np.array(g.i), np.array(g.f), np.array(g.v), None, len(g.i)
+@strict
+def weigh_parts(
+    x: Any, threshold: Any, side: Any, lo: Any, hi: Any, rows: Any, y: Any, w: Any, T: Any,
+    L: Any, R: Any, medians: Any,
+) -> Any:  # fmt: skip
+    """What a random threshold is worth; the medians left and right in L and R."""
+    order, a, b = medians[5], medians[2], medians[3]
+    outputs, left, right, W, w_row = len(order), 0.0, 0.0, 0.0, 1.0
+    for o in range(outputs):
+        n_left, n_right, W = 0, 0, 0.0
+        for i in range(hi - lo):
+            row = order[o, i]
+            v = x[row]
+            if v <= threshold or (side == 1 and np.isnan(v)):
+                a[n_left] = row
+                n_left += 1
+                if len(w) > 0:
+                    w_row = w[row]
+                W += w_row
+            else:
+                b[n_right] = row
+                n_right += 1
+        L[o], error = deviation(a, n_left, y, w, o, outputs, W)
+        left += error
+        R[o], error = deviation(b, n_right, y, w, o, outputs, T - W)
+        right += error
+    return -(T - W) * (right / ((T - W) * outputs)) - W * (left / (W * outputs))

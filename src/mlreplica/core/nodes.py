@@ -15,15 +15,17 @@ import numpy as np
 from .categories import goes_left, weigh_categories
 from .columns import RANK, ROW
 from .draws import draw, draw_between
+from .medians import center, weigh_medians, weigh_parts
+from .sorting import sort_keys
 from .splits import (
     CONSTANT,
     CRITERION,
     DEPTH,
-    ENTROPY,
     EPSILON,
     FEATURE,
     FINAL,
     GAIN,
+    GINI,
     HI,
     HIGH,
     IMPURITY,
@@ -38,8 +40,8 @@ from .splits import (
     MIN_SPLIT,
     MIN_WEIGHT,
     MISSING_LEFT,
-    MODE,
     OUTPUTS,
+    PLACE,
     SQUARED,
     THRESHOLD,
     TOTAL,
@@ -48,93 +50,78 @@ from .splits import (
     gained,
     impurity,
     move,
+    piece,
     strict,
     weigh,
     worth,
 )
 
-PRESORTED, SORTING, RANDOM, NAMES = range(4)  # how a column is searched
-SMALL = 24  # rows that insertion sorts faster than digits
-
-
-# Two more tuples, beside those of `core/splits.py`:
-# order = (X, keys, ranks, levels, has_missing, buffers, signs, table): the columns as `Columns` has
-#         them, memory for the keys of nodes at even and odd depths, monotonic constraints, x·log(x)
-# work  = (features, constant, state, best, L, R, own_keys, other_keys, count, own): the columns,
-#         those known to be constant first; the random numbers' state; statistics; the keys and
-#         targets of the node's rows, when sorting
-# and `categories` of `core/categories.py`, or None: what asks for them is then not compiled
-
-
-@strict
-def sort_keys(a: Any, b: Any, m: int, levels: int, count: Any) -> Any:
-    """a[:m] sorted by rank, which is at most `levels`; the result is a or b."""
-    if m <= SMALL:
-        for i in range(1, m):
-            key, j = a[i], i - 1
-            while j >= 0 and a[j] > key:
-                a[j + 1] = a[j]
-                j -= 1
-            a[j + 1] = key
-        return a
-    bits = 1
-    while levels >> bits:
-        bits += 1
-    digit = 9 if m > 1500 else 6
-    passes = (bits + digit - 1) // digit
-    digit = (bits + passes - 1) // passes
-    size, mask = 1 << digit, (1 << digit) - 1
-    for step in range(passes):
-        shift = RANK + step * digit
-        for k in range(size):
-            count[k] = 0
-        for i in range(m):
-            count[(a[i] >> shift) & mask] += 1
-        total = 0
-        for k in range(size):
-            c = count[k]
-            count[k] = total
-            total += c
-        for i in range(m):
-            k = (a[i] >> shift) & mask
-            b[count[k]] = a[i]
-            count[k] += 1
-        a, b = b, a
-    return a
+# More of what is passed on, beside what `core/splits.py` tells; whatever can be None may be:
+# columns    = (X, levels, has_missing), as `Columns` has them
+# presorted  = (keys, buffers) or None: the sorted columns, and memory for the keys of nodes at even
+#              and at odd depths
+# sorting    = (ranks, own_keys, other_keys, count, own_y, own_codes, own_w) or None: the columns'
+#              ranks; the keys and targets of a node's rows, side by side
+# at_random  = True or None. One of these three is not None
+# signs      = monotonic constraints, table = x·log(x) of whole numbers; or empty
+# work       = (features, constant, state, best, L, R): the columns, those known to be constant
+#              first; the state of the random numbers; the best split so far; statistics
+# room       = (stack, spare, go): nodes to come, rows that go right, the side of every row
+# medians, categories: of `core/medians.py` and `core/categories.py`, or None
 
 
 @strict
 def describe(
-    k: Any, rows: Any, given: Any, limits: Any, node_i: Any, node_f: Any, node_v: Any
+    k: Any, rows: Any, y: Any, codes: Any, w: Any, every: Any, limits: Any, node: Any, medians: Any
 ) -> None:
     """Weight, statistics and impurity of node k, and whether it must be a leaf."""
-    y, _, w = given
+    node_i, node_f, node_v = node
     lo, hi, V = node_i[k, LO], node_i[k, HI], node_v[k]
     outputs, criterion = limits[OUTPUTS], limits[CRITERION]
-    W, second, S = 0.0, 0.0, 0.0
-    for c in range(len(V)):
-        V[c] = 0.0
-    for i in range(lo, hi):
-        row = rows[i]
-        w_row = 1.0 if len(w) == 0 else w[row]
-        W += w_row
-        if criterion == SQUARED and outputs == 1:
+    W, second, w_row = 0.0, 0.0, 1.0
+    if medians is not None:
+        W, node_f[k, IMPURITY] = center(lo, hi, rows, y, w, V, medians)
+    elif every:
+        for c in range(len(V)):
+            V[c] = 0.0
+        for i in range(lo, hi):
+            row = np.int64(rows[i])
+            if len(w) > 0:
+                w_row = w[row]
+            W += w_row
+            move(V, row, y, codes, w_row, limits)
+            if y is not None:
+                for o in range(outputs):
+                    v = y[row * outputs + o]
+                    if criterion == SQUARED:
+                        second += w_row * v * v
+                    elif v > 0.0:
+                        second += w_row * v * np.log(v)
+    elif y is not None:  # one number, or two classes
+        S = 0.0
+        for i in range(lo, hi):
+            row = np.int64(rows[i])
+            if len(w) > 0:
+                w_row = w[row]
+            W += w_row
             wy = w_row * y[row]
             S += wy
             second += wy * y[row]
-            continue
-        move(V, row, given, w_row, limits)
-        if criterion > ENTROPY:
-            for o in range(outputs):
-                v = y[row * outputs + o]
-                if criterion == SQUARED:
-                    second += w_row * v * v
-                elif v > 0.0:
-                    second += w_row * v * np.log(v)
-    if criterion == SQUARED and outputs == 1:
-        V[0] = S
+        V[len(V) - 1] = S
+        if criterion == GINI:
+            V[0] = W - S
+    elif codes is not None:
+        for c in range(len(V)):
+            V[c] = 0.0
+        for i in range(lo, hi):
+            row = np.int64(rows[i])
+            if len(w) > 0:
+                w_row = w[row]
+            W += w_row
+            V[codes[row]] += w_row
+    if medians is None:
+        node_f[k, IMPURITY] = impurity(criterion, V, W, second, outputs)
     node_f[k, WEIGHT] = W
-    node_f[k, IMPURITY] = impurity(criterion, V, W, second, outputs)
     m = hi - lo
     final = node_i[k, DEPTH] >= limits[MAX_DEPTH] or m < limits[MIN_SPLIT]
     final = final or m < 2 * limits[MIN_LEAF] or limits[MIN_WEIGHT] + limits[MIN_WEIGHT] > W
@@ -144,14 +131,14 @@ def describe(
     node_f[k, THRESHOLD], node_f[k, GAIN] = -2.0, 0.0
 
 
-@strict
+@piece
 def weigh_random(
-    x: Any, lo: Any, hi: Any, rows: Any, given: Any, S: Any, T: Any,
-    limits: Any, bounds: Any, work: Any,
+    x: Any, lo: Any, hi: Any, rows: Any, y: Any, codes: Any, w: Any, S: Any, T: Any,
+    limits: Any, bounds: Any, work: Any, medians: Any,
 ) -> Any:  # fmt: skip
     """One random threshold on column x: (constant, better, threshold, missing go left)."""
     least, most, missing, m = np.inf, -np.inf, 0, hi - lo
-    _, _, state, best, L, R, _, _, _, _ = work
+    _, _, state, best, L, R = work
     for i in range(lo, hi):
         v = x[rows[i]]
         if np.isnan(v):
@@ -165,60 +152,101 @@ def weigh_random(
     side = draw(state) % 2 if missing else 0
     for k in range(len(S)):
         L[k] = 0.0
-    t, n_left = 0.0, 0
+    t, n_left, w_row = 0.0, 0, 1.0
     for i in range(lo, hi):
-        row = rows[i]
+        row = np.int64(rows[i])
         v = x[row]
         if v <= threshold or (side == 1 and np.isnan(v)):
-            w_row = 1.0 if len(given[2]) == 0 else given[2][row]
+            if len(w) > 0:
+                w_row = w[row]
             t += w_row
             n_left += 1
-            move(L, row, given, w_row, limits)
+            if medians is None:
+                move(L, row, y, codes, w_row, limits)
     for k in range(len(S)):
         R[k] = S[k] - L[k]
-    if missing == 0:
-        side = 1 if n_left > m - n_left else 0
     better = n_left >= limits[MIN_LEAF] and m - n_left >= limits[MIN_LEAF]
     better = better and t >= limits[MIN_WEIGHT] and T - t >= limits[MIN_WEIGHT]
-    if better and bounds[0] != 0:
-        better = allowed(bounds, L[0] / t, R[0] / (T - t))
-    if better:
-        value = worth(limits[CRITERION], L, R, t, T - t, limits[OUTPUTS])
-        better = value > best[0]
+    value = -np.inf
+    if medians is not None:
         if better:
-            best[0] = value
+            value = weigh_parts(x, threshold, side, lo, hi, rows, y, w, T, L, R, medians)
+            if bounds[0] != 0:
+                better = allowed(bounds, L[0], R[0])
+    else:
+        if better and bounds[0] != 0:
+            better = allowed(bounds, L[0] / t, R[0] / (T - t))
+        if better:
+            value = worth(limits[CRITERION], L, R, t, T - t, limits[OUTPUTS])
+    if missing == 0:
+        side = 1 if n_left > m - n_left else 0
+    better = better and value > best[0]
+    if better:
+        best[0] = value
     return False, better, threshold, side
 
 
 @strict
-def gather(lo: Any, m: Any, rows: Any, given: Any, outputs: Any, own: Any) -> None:
+def gather(
+    lo: Any, m: Any, rows: Any, y: Any, codes: Any, w: Any, outputs: Any,
+    own_y: Any, own_codes: Any, own_w: Any,
+) -> None:  # fmt: skip
     """Targets of a node's rows side by side, so that sorted keys find them in the cache."""
-    y, codes, w = given
-    own_y, own_codes, own_w = own
     for i in range(m):
-        row = rows[lo + i]
+        row = np.int64(rows[lo + i])
         if len(w) > 0:
             own_w[i] = w[row]
         for o in range(outputs):
-            if len(codes) > 0:
+            if codes is not None:
                 own_codes[i * outputs + o] = codes[row * outputs + o]
-            if len(y) > 0:
+            if y is not None:
                 own_y[i * outputs + o] = y[row * outputs + o]
 
 
-@strict
+@piece
+def weigh_sorted(
+    f: Any, seg: Any, m: Any, columns: Any, y: Any, codes: Any, w: Any, every: Any, S: Any, T: Any,
+    limits: Any, bounds: Any, work: Any, table: Any, medians: Any,
+) -> Any:  # fmt: skip
+    """The best split along a sorted column: (constant, rows left, those valid, missing go left)."""
+    _, levels, has_missing = columns
+    best, L, R = work[3], work[4], work[5]
+    missing = 0
+    if has_missing[f]:
+        while missing < m and seg[m - 1 - missing] >> RANK == levels[f]:
+            missing += 1
+    valid = m - missing
+    if valid == 0 or (missing == 0 and seg[0] >> RANK == seg[m - 1] >> RANK):
+        return True, 0, valid, 0
+    if medians is None:
+        n_left, side = weigh(
+            seg, valid, missing, y, codes, w, every, S, T, limits, bounds, L, R, table, best
+        )
+    else:
+        n_left, side = weigh_medians(seg, valid, missing, y, w, T, limits, bounds, medians, best)
+    if missing == 0:
+        side = 1 if n_left > m - n_left else 0
+    return False, n_left, valid, side
+
+
+@piece
 def search(
-    k: Any, order: Any, rows: Any, given: Any, limits: Any, node_i: Any, node_f: Any, node_v: Any,
-    work: Any, categories: Any,
+    k: Any, columns: Any, presorted: Any, sorting: Any, at_random: Any, signs: Any, table: Any,
+    rows: Any, y: Any, codes: Any, w: Any, every: Any, limits: Any, node: Any, work: Any,
+    medians: Any, categories: Any,
 ) -> None:  # fmt: skip
     """Find the best split of node k, or none: then it is final."""
-    X, keys, ranks, levels, has_missing, buffers, signs, table = order
-    features, constant, state, best, L, R, own_keys, other_keys, count, own = work
+    X, levels, _ = columns
+    node_i, node_f, node_v = node
+    features, constant, state, best, _, _ = work
     lo, known, depth = node_i[k, LO], node_i[k, CONSTANT], node_i[k, DEPTH]
     m, p, T, S = node_i[k, HI] - lo, len(features), node_f[k, WEIGHT], node_v[k]
     best[0], best[1] = -np.inf, 0.0
-    if limits[MODE] == SORTING:
-        gather(lo, m, rows, given, limits[OUTPUTS], own)
+    if sorting is not None:
+        ranks, own_keys, other_keys, count, own_y, own_codes, own_w = sorting
+        gather(lo, m, rows, y, codes, w, limits[OUTPUTS], own_y, own_codes, own_w)
+    if medians is not None:
+        center(lo, lo + m, rows, y, w, S, medians)  # puts its targets in order
     drawn, found, seen, end = 0, 0, 0, p  # constants drawn, found now; columns looked at
     while end > known + found and (seen < limits[MAX_FEATURES] or seen <= found + drawn):
         seen += 1
@@ -229,52 +257,42 @@ def search(
             continue
         j += found
         f = features[j]
-        sign: Any = np.int64(signs[f]) if len(signs) > 0 else np.int64(0)
+        sign: Any = np.int64(0)
+        if len(signs) > 0:
+            sign += signs[f]
         bounds = (sign, node_f[k, LOW], node_f[k, HIGH])
-        mode = limits[MODE]
         is_constant, better, threshold, side = True, False, np.inf, 0
         if categories is not None and categories[0][f] > 0:
             is_constant, better, side = weigh_categories(
-                k, f, X[f], mode == RANDOM, rows, given, limits, (node_i, node_f, node_v),
-                work, categories,
-            )  # fmt: skip
-            mode, threshold = NAMES, np.nan
-        if mode == RANDOM:
-            is_constant, better, threshold, side = weigh_random(
-                X[f], lo, lo + m, rows, given, S, T, limits, bounds, work
+                k, f, X[f], at_random, rows, y, codes, w, limits, node, work, categories
             )
-        elif mode != NAMES:
-            if mode == SORTING:
-                for i in range(m):
-                    rank = np.int64(ranks[f, rows[lo + i]])
-                    own_keys[i] = (rank << RANK) | i
-                seg = sort_keys(own_keys, other_keys, m, levels[f], count)
-            elif depth == 0 and m == X.shape[1]:
-                seg = keys[f]
-            else:
-                seg = buffers[depth & 1, f, lo : lo + m]
-            missing = 0
-            if has_missing[f]:
-                while missing < m and seg[m - 1 - missing] >> RANK == levels[f]:
-                    missing += 1
-            valid = m - missing
-            is_constant = valid == 0 or (missing == 0 and seg[0] >> RANK == seg[m - 1] >> RANK)
-            if not is_constant:
-                mine = own if mode == SORTING else given
-                n_left, side = weigh(
-                    seg, valid, missing, mine, S, T,
-                    limits, bounds, L, R, table, best,
-                )  # fmt: skip
-                better = n_left > 0
-                if 0 < n_left < valid:
-                    a, b = seg[n_left - 1] & ROW, seg[n_left] & ROW
-                    if mode == SORTING:
-                        a, b = np.int64(rows[lo + a]), np.int64(rows[lo + b])
-                    threshold = X[f, a] / 2.0 + X[f, b] / 2.0
-                    if threshold >= X[f, b]:  # neighbours among floats
-                        threshold = X[f, a]
-                if missing == 0:
-                    side = 1 if n_left > m - n_left else 0
+            threshold = np.nan
+        elif presorted is not None:
+            keys, buffers = presorted
+            seg = keys[f] if depth == 0 and m == X.shape[1] else buffers[depth & 1, f, lo : lo + m]
+            is_constant, n_left, valid, side = weigh_sorted(
+                f, seg, m, columns, y, codes, w, every, S, T,
+                limits, bounds, work, table, medians,
+            )  # fmt: skip
+            better = n_left > 0
+            if 0 < n_left < valid:
+                threshold = middle(X[f, seg[n_left - 1] & ROW], X[f, seg[n_left] & ROW])
+        elif sorting is not None:
+            for i in range(m):
+                own_keys[i] = (np.int64(ranks[f, rows[lo + i]]) << RANK) | i
+            seg = sort_keys(own_keys, other_keys, m, levels[f], count)
+            is_constant, n_left, valid, side = weigh_sorted(
+                f, seg, m, columns, own_y, own_codes, own_w, every, S, T,
+                limits, bounds, work, table, medians,
+            )  # fmt: skip
+            better = n_left > 0
+            if 0 < n_left < valid:
+                a, b = rows[lo + (seg[n_left - 1] & ROW)], rows[lo + (seg[n_left] & ROW)]
+                threshold = middle(X[f, a], X[f, b])
+        elif at_random is not None:
+            is_constant, better, threshold, side = weigh_random(
+                X[f], lo, lo + m, rows, y, codes, w, S, T, limits, bounds, work, medians
+            )
         if is_constant:
             features[j], features[known + found] = features[known + found], f
             found += 1
@@ -299,15 +317,22 @@ def search(
 
 
 @strict
-def partition_rows(
-    k: Any, X: Any, rows: Any, spare: Any, go: Any, node_i: Any, node_f: Any, categories: Any
-) -> Any:
+def middle(a: Any, b: Any) -> Any:
+    """A threshold between two values, a < b."""
+    threshold = a / 2.0 + b / 2.0
+    return a if threshold >= b else threshold  # neighbours among floats
+
+
+@piece
+def partition_rows(k: Any, X: Any, rows: Any, room: Any, node: Any, categories: Any) -> Any:
     """Order the rows of node k, left ones first; go[row] tells the side. Returns the middle."""
+    _, spare, go = room
+    node_i, node_f, _ = node
     lo, hi = node_i[k, LO], node_i[k, HI]
     x, threshold, side = X[node_i[k, FEATURE]], node_f[k, THRESHOLD], node_i[k, MISSING_LEFT]
     a, b = lo, lo - lo
     for i in range(lo, hi):
-        row = rows[i]
+        row = np.int64(rows[i])
         v = x[row]
         left: Any = np.int64(v <= threshold or (side == 1 and np.isnan(v)))
         if categories is not None and np.isnan(threshold):
@@ -371,75 +396,86 @@ def sift_down(heap: Any, size: int, node_f: Any) -> None:
         i = j
 
 
-@strict
+@piece
 def split_node(
-    k: Any, born: Any, order: Any, rows: Any, given: Any, limits: Any,
-    node_i: Any, node_f: Any, node_v: Any, work: Any, spare: Any, go: Any, categories: Any,
+    k: Any, born: Any, X: Any, presorted: Any, signs: Any, rows: Any, y: Any, codes: Any, w: Any,
+    every: Any, limits: Any, node: Any, work: Any, room: Any, medians: Any, categories: Any,
 ) -> None:  # fmt: skip
     """Make the children `born` and `born` + 1 of node k, and part its rows and keys."""
-    X, keys, _, _, _, buffers, signs, _ = order
+    node_i, node_f, node_v = node
     features = work[0]
     lo, hi, depth, f = node_i[k, LO], node_i[k, HI], node_i[k, DEPTH], node_i[k, FEATURE]
-    middle = partition_rows(k, X, rows, spare, go, node_i, node_f, categories)
+    middle = partition_rows(k, X, rows, room, node, categories)
     node_i[k, LEFT] = born
     for child in range(born, born + 2):
         node_i[child, LO] = lo if child == born else middle
         node_i[child, HI] = middle if child == born else hi
         node_i[child, DEPTH], node_i[child, CONSTANT] = depth + 1, node_i[k, CONSTANT]
         node_f[child, LOW], node_f[child, HIGH] = node_f[k, LOW], node_f[k, HIGH]
-        describe(child, rows, given, limits, node_i, node_f, node_v)
+        describe(child, rows, y, codes, w, every, limits, node, medians)
     if len(signs) > 0 and signs[f] != 0:  # values stay on their sides of the middle
-        left, right = node_v[born, 0] / node_f[born, WEIGHT], node_v[born + 1, 0]
-        between = (left + right / node_f[born + 1, WEIGHT]) / 2.0
+        left, right = node_v[born, 0], node_v[born + 1, 0]
+        if medians is None:
+            left /= node_f[born, WEIGHT]
+            right /= node_f[born + 1, WEIGHT]
         lower = born if signs[f] > 0 else born + 1
-        node_f[lower, HIGH] = between
-        node_f[2 * born + 1 - lower, LOW] = between
+        node_f[lower, HIGH] = (left + right) / 2.0
+        node_f[2 * born + 1 - lower, LOW] = (left + right) / 2.0
     keep_left, keep_right = node_i[born, FINAL] == 0, node_i[born + 1, FINAL] == 0
-    if limits[MODE] == PRESORTED and (keep_left or keep_right):
+    if presorted is not None and (keep_left or keep_right):
+        keys, buffers = presorted
         for j in range(node_i[k, CONSTANT], len(features)):
             c = features[j]
             whole = depth == 0 and hi - lo == X.shape[1]
             source = keys[c] if whole else buffers[depth & 1, c, lo:hi]
             goal = buffers[(depth + 1) & 1, c]
-            partition_keys(source, goal, go, lo, middle, keep_left, keep_right)
+            partition_keys(source, goal, room[2], lo, middle, keep_left, keep_right)
 
 
 @strict
 def grow_nodes(
-    order: Any, rows: Any, given: Any, limits: Any, node_i: Any, node_f: Any, node_v: Any,
-    work: Any, room: Any, categories: Any,
+    columns: Any, presorted: Any, sorting: Any, at_random: Any, signs: Any, table: Any, rows: Any,
+    y: Any, codes: Any, w: Any, every: Any, limits: Any, node: Any, work: Any, room: Any,
+    best_first: Any, medians: Any, categories: Any,
 ) -> Any:  # fmt: skip
     """Grow a tree: fill the tables, in order of birth; returns how many nodes there are."""
-    X, keys, _, _, _, buffers, _, _ = order
-    frontier, spare, go = room
-    n, n_all, waiting = len(rows), X.shape[1], 0
-    best_first, splits_left = limits[MAX_LEAVES] > 0, limits[MAX_LEAVES] - 1
-    if limits[MODE] == PRESORTED and n < n_all:  # keys of the rows that count
+    X, (node_i, node_f, _), (stack, _, go) = columns[0], node, room
+    n, n_all, waiting, visited = len(rows), X.shape[1], 0, 0
+    splits_left = limits[MAX_LEAVES] - 1
+    first: Any = np.int64(0)
+    if presorted is not None and n < n_all:  # keys of the rows that count
+        keys, buffers = presorted
         for row in range(n_all):
-            go[row] = given[2][row] != 0.0
+            go[row] = w[row] != 0.0
         for f in range(len(X)):
-            partition_keys(keys[f], buffers[0, f], go, 0, 0, True, False)
+            partition_keys(keys[f], buffers[0, f], go, first, first, n > 0, n < 0)
     node_i[0, LO], node_i[0, HI], node_i[0, DEPTH], node_i[0, CONSTANT] = 0, n, 0, 0
     node_f[0, LOW], node_f[0, HIGH] = -np.inf, np.inf
-    first: Any = np.int64(0)
     born, end = first + 1, first + 1  # nodes first:end are searched next
-    describe(first, rows, given, limits, node_i, node_f, node_v)
+    describe(first, rows, y, codes, w, every, limits, node, medians)
     while True:
         for k in range(first, end):
             if not node_i[k, FINAL]:
-                search(k, order, rows, given, limits, node_i, node_f, node_v, work, categories)
+                search(
+                    k, columns, presorted, sorting, at_random, signs, table, rows, y, codes, w,
+                    every, limits, node, work, medians, categories,
+                )  # fmt: skip
             if best_first:
-                frontier[waiting] = k
+                stack[waiting] = k
                 waiting += 1
-                sift_up(frontier, waiting, node_f)
+                sift_up(stack, waiting, node_f)
         k = first
         if best_first:
             if waiting == 0:
                 break
-            k = frontier[0]
+            k = stack[0]
             waiting -= 1
-            frontier[0] = frontier[waiting]
-            sift_down(frontier, waiting, node_f)
+            stack[0] = stack[waiting]
+            sift_down(stack, waiting, node_f)
+            node_i[k, PLACE] = k
+        else:
+            node_i[k, PLACE] = visited
+            visited += 1
         if node_i[k, FINAL] or (best_first and splits_left <= 0):
             node_i[k, FEATURE], node_f[k, THRESHOLD] = -2, -2.0
             first = end = np.int64(0)
@@ -447,16 +483,17 @@ def grow_nodes(
                 if waiting == 0:
                     break
                 waiting -= 1
-                first = frontier[waiting]
+                first = stack[waiting]
                 end = first + 1
             continue
         splits_left -= 1
         split_node(
-            k, born, order, rows, given, limits, node_i, node_f, node_v, work, spare, go, categories
-        )
+            k, born, X, presorted, signs, rows, y, codes, w, every, limits, node, work, room,
+            medians, categories,
+        )  # fmt: skip
         first, end = born, born + 2
         if not best_first:  # left next, right later
-            frontier[waiting] = born + 1
+            stack[waiting] = born + 1
             waiting += 1
             end -= 1
         born += 2

@@ -39,19 +39,23 @@ LN2 = np.log(2.0)
 EPSILON = np.finfo(np.float64).eps
 
 
-# What the kernels pass on is packed in plain tuples:
-# given  = (y, codes, w): float64 numbers (or 0 and 1 for two classes), int32 classes, weights by
-#          row, outputs side by side; an empty array where there is none
+# What the kernels pass on. Where an argument is None, what stands behind `if y is not None` is not
+# compiled: Numba cuts such branches off before it looks at them.
+# y, codes = float64 numbers (or 0 and 1 for two classes) or int32 classes, by row, outputs side by
+#          side; one of the two is None
+# w      = weights by row; empty if all are 1
+# every  = True if one statistic and its square will not do: several outputs, (4)
 # bounds = (sign, low, high): what a monotonic constraint asks of the children's values
 # limits = how to search, and when to stop: its fields are
-MODE, CRITERION, OUTPUTS, MAX_FEATURES, MAX_DEPTH, MIN_SPLIT, MIN_LEAF = range(7)
-MIN_WEIGHT, MAX_LEAVES, MIN_GAIN, TOTAL = range(7, 11)  # leaves −1: depth first; weight of all rows
+CRITERION, OUTPUTS, MAX_FEATURES, MAX_DEPTH, MIN_SPLIT, MIN_LEAF = range(6)
+MIN_WEIGHT, MAX_LEAVES, MIN_GAIN, TOTAL = range(6, 10)  # leaves −1: depth first; weight of all rows
 # node   = (node_i, node_f, node_v): a row a node, its whole numbers, floats and statistics:
-LO, HI, DEPTH, CONSTANT, LEFT, FEATURE, MISSING_LEFT, FINAL = range(8)
+LO, HI, DEPTH, CONSTANT, LEFT, FEATURE, MISSING_LEFT, FINAL, PLACE = range(9)
 WEIGHT, IMPURITY, THRESHOLD, GAIN, LOW, HIGH = range(6)
 
 # Sums in the order written: the same tree on every machine.
 strict = kernel(fastmath=frozenset(), part=True)
+piece = kernel(fastmath=frozenset(), part=True, inline=True)  # called in one place only
 
 
 @strict
@@ -123,18 +127,17 @@ def allowed(bounds: Any, left: Any, right: Any) -> Any:
     return inside and (left - right) * sign <= 0.0
 
 
-@strict
+@piece
 def scan_sums(
-    seg: Any, m: Any, missing: Any, given: Any, S: Any, T: Any, n_left: Any, t: Any,
+    seg: Any, m: Any, missing: Any, y: Any, w: Any, S: Any, T: Any, n_left: Any, t: Any,
     limits: Any, bounds: Any, L: Any, R: Any, best: Any,
 ) -> Any:  # fmt: skip
-    """The best split of m sorted rows by (2): squares of one output, or Gini of two classes.
+    """The best split of m sorted rows by (6): squares of one output, or Gini of two classes.
 
     seg: rank << 32 | row, then `missing` rows without a value. n_left rows of weight t and
     statistics L are left from the start: none, or those missing. best = [worth, gain] is to beat,
     and changes in place. Returns how many of the m rows go left, or 0 if no split beats it.
     """
-    y, _, w = given
     criterion, least = limits[CRITERION], limits[MIN_LEAF]
     found, unit, total, s = 0, len(w) == 0, m + missing, L[len(L) - 1]
     bound = best[1] * T - CLOSE * T * abs(best[0])
@@ -161,7 +164,7 @@ def scan_sums(
                 R[0], R[1] = T - t - (S - s), S - s
             if bounds[0] != 0 and not allowed(bounds, L[0] / t, R[0] / (T - t)):
                 continue
-            value = worth(criterion, L, R, t, T - t, 1)
+            value = worth(criterion, L, R, t, T - t, limits[OUTPUTS])
             if value > best[0]:
                 best[0], best[1], found = value, a * a / (T * t * (T - t)), i + 1
                 bound = best[1] * T - CLOSE * T * abs(value)
@@ -176,23 +179,26 @@ def x_log_x(x: Any, table: Any) -> Any:
     return x * np.log(x) if x > 0.0 else 0.0
 
 
-@strict
+@piece
 def scan_classes(
-    seg: Any, m: Any, missing: Any, given: Any, T: Any, n_left: Any, t: Any,
+    seg: Any, m: Any, missing: Any, codes: Any, w: Any, T: Any, n_left: Any, t: Any,
     limits: Any, L: Any, R: Any, table: Any, best: Any,
 ) -> Any:  # fmt: skip
     """The best split of m sorted rows by Gini or entropy: O(1) a row for any number of classes.
 
-    L, R: weights of the classes left and right at the start. Otherwise as `scan_sums`.
+    L, R: weights of the classes left and right at the start; table: x·log(x), or empty.
+    Otherwise as `scan_sums`.
     """
-    _, codes, w = given
-    least = limits[MIN_LEAF]
+    gini, least = limits[CRITERION] == GINI, limits[MIN_LEAF]
     found, unit, total, w_row = 0, len(w) == 0, m + missing, 1.0
     left, right = 0.0, 0.0  # Σ L², Σ R², or Σ L log L, Σ R log R
-    gini = limits[CRITERION] == GINI
     for k in range(len(L)):
-        left += L[k] * L[k] if gini else x_log_x(L[k], table)
-        right += R[k] * R[k] if gini else x_log_x(R[k], table)
+        if gini:
+            left += L[k] * L[k]
+            right += R[k] * R[k]
+        else:
+            left += x_log_x(L[k], table)
+            right += x_log_x(R[k], table)
     slack = CLOSE * T * (1.0 + abs(np.log(T)))
     bound = best[0] + T - slack if gini else best[0] * LN2 - slack
     for i in range(m if missing and n_left == 0 else m - 1):
@@ -219,7 +225,7 @@ def scan_classes(
             continue
         if t < limits[MIN_WEIGHT] or T - t < limits[MIN_WEIGHT]:
             continue
-        value = worth(limits[CRITERION], L, R, t, T - t, 1)
+        value = worth(limits[CRITERION], L, R, t, T - t, limits[OUTPUTS])
         if value > best[0]:
             best[0], found = value, i + 1
             bound = value + T - slack if gini else value * LN2 - slack
@@ -227,33 +233,36 @@ def scan_classes(
 
 
 @strict
-def move(V: Any, row: Any, given: Any, w_row: Any, limits: Any) -> None:
+def move(V: Any, row: Any, y: Any, codes: Any, w_row: Any, limits: Any) -> None:
     """Add a row of this weight (negative: take one away) to the statistics V."""
     outputs = limits[OUTPUTS]
     K = len(V) // outputs
-    for o in range(outputs):
-        if limits[CRITERION] <= ENTROPY:
-            V[o * K + given[1][row * outputs + o]] += w_row
-        else:
-            V[o] += w_row * given[0][row * outputs + o]
+    if codes is not None:
+        for o in range(outputs):
+            V[o * K + codes[row * outputs + o]] += w_row
+    elif y is not None:
+        for o in range(outputs):
+            V[(o + 1) * K - 1] += w_row * y[row * outputs + o]
+        if limits[CRITERION] == GINI:  # of two classes
+            V[0] += w_row * (1.0 - y[row])
 
 
-@strict
+@piece
 def scan_any(
-    seg: Any, m: Any, missing: Any, given: Any, T: Any, n_left: Any, t: Any,
+    seg: Any, m: Any, missing: Any, y: Any, codes: Any, w: Any, T: Any, n_left: Any, t: Any,
     limits: Any, bounds: Any, L: Any, R: Any, best: Any,
 ) -> Any:  # fmt: skip
     """The best split of m sorted rows, several outputs or (4): weighs every candidate exactly."""
-    w, least = given[2], limits[MIN_LEAF]
-    found, unit, total, w_row = 0, len(w) == 0, m + missing, 1.0
+    least = limits[MIN_LEAF]
+    found, total, w_row = 0, m + missing, 1.0
     for i in range(m if missing and n_left == 0 else m - 1):
         key = seg[i]
         row = key & ROW
-        if not unit:
+        if len(w) > 0:
             w_row = w[row]
         t += w_row
-        move(L, row, given, w_row, limits)
-        move(R, row, given, -w_row, limits)
+        move(L, row, y, codes, w_row, limits)
+        move(R, row, y, codes, -w_row, limits)
         k = n_left + i + 1
         if (i + 1 < m and seg[i + 1] >> RANK == key >> RANK) or k < least or total - k < least:
             continue
@@ -267,34 +276,33 @@ def scan_any(
     return found
 
 
-@strict
+@piece
 def weigh(
-    seg: Any, m: Any, missing: Any, given: Any, S: Any, T: Any,
+    seg: Any, m: Any, missing: Any, y: Any, codes: Any, w: Any, every: Any, S: Any, T: Any,
     limits: Any, bounds: Any, L: Any, R: Any, table: Any, best: Any,
 ) -> Any:  # fmt: skip
     """The best split along one sorted column, the missing right, then left: (rows left, side)."""
     found, missing_left = 0, 0
-    criterion, outputs = limits[CRITERION], limits[OUTPUTS]
-    sums = outputs == 1 and (criterion == SQUARED or (criterion == GINI and len(S) == 2))
     for side in range(2 if missing else 1):
-        t, n_left = 0.0, 0
+        t, n_left, w_row, got = 0.0, 0, 1.0, 0
         for k in range(len(S)):
             L[k], R[k] = 0.0, S[k]
         if side == 1:
             n_left = missing
             for i in range(m, m + missing):
                 row = seg[i] & ROW
-                w_row = 1.0 if len(given[2]) == 0 else given[2][row]
+                if len(w) > 0:
+                    w_row = w[row]
                 t += w_row
-                move(L, row, given, w_row, limits)
-                move(R, row, given, -w_row, limits)
-        if sums:
+                move(L, row, y, codes, w_row, limits)
+                move(R, row, y, codes, -w_row, limits)
+        if every:
+            got = scan_any(seg, m, missing, y, codes, w, T, n_left, t, limits, bounds, L, R, best)
+        elif y is not None:
             last = S[len(S) - 1]
-            got = scan_sums(seg, m, missing, given, last, T, n_left, t, limits, bounds, L, R, best)
-        elif criterion <= ENTROPY and outputs == 1 and bounds[0] == 0:
-            got = scan_classes(seg, m, missing, given, T, n_left, t, limits, L, R, table, best)
-        else:
-            got = scan_any(seg, m, missing, given, T, n_left, t, limits, bounds, L, R, best)
+            got = scan_sums(seg, m, missing, y, w, last, T, n_left, t, limits, bounds, L, R, best)
+        elif codes is not None:
+            got = scan_classes(seg, m, missing, codes, w, T, n_left, t, limits, L, R, table, best)
         if got > 0:
             found, missing_left = got, side
     return found, missing_left
