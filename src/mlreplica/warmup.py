@@ -255,10 +255,13 @@ def designs() -> list[Any]:
 
 @functools.cache
 def large_designs() -> list[Any]:
-    """X of so many columns that solvers go other ways: dense, and too large to be made dense."""
+    """X of so many columns that solvers go other ways: dense; sparse, with few values and many."""
     rng = np.random.default_rng(0)
-    words = 1e4 * sp.random_array((6000, 1000), density=0.002, format="csr", rng=rng)
-    return [rng.standard_normal((40, 1100)), words]
+    words = [
+        1e4 * sp.random_array((6000, 1000), density=share, format="csr", rng=rng)
+        for share in (0.002, 0.03)
+    ]
+    return [rng.standard_normal((40, 1100)), *words]
 
 
 def targets(estimator: type, X: Any) -> list[Any]:
