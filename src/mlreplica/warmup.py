@@ -232,7 +232,7 @@ def fit_pairs(estimator: type, default: dict[str, Any], kw: dict[str, Any], X: A
     try:
         fit(estimator(**kw), X, y)
     except REFUSED:
-        single = [{name: v} for name, v in kw.items() if default.get(name, kw) is not v]
+        single = [{name: v} for name, v in kw.items() if name not in default]
         for a, b in itertools.combinations(single, 2):
             attempt(fit, estimator(**default | a | b), X, y)
 
