@@ -13,14 +13,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn import svm as reference
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
 from mlreplica.svm import LinearSVC, LinearSVR
-from mlreplica.svm._crammer_singer import crammer_singer
+from mlreplica.svm._crammer_singer import crammer_singer, sweep
 from mlreplica.svm._linear import classification, regression
 from mlreplica.svm._linear_dcd import dense_sweep, dual_coordinate_descent, sparse_sweep
 from mlreplica.svm._linear_l1 import proximal_newton
@@ -141,7 +141,7 @@ def test_crammer_singer_gap_bounds_the_distance(seed, K):
     rng = np.random.default_rng(seed)
     X, codes, c = rng.normal(size=(20, 3)), rng.integers(0, K, 20), rng.uniform(0.1, 1.0, 20)
     steps = crammer_singer(X, 1.0, codes, c, K, np.random.RandomState(0))
-    states = [next(steps) for _ in range(150)]
+    states = [next(steps) for _ in range(40)]
     best = min(s.objective for s in states)
     for s in states:
         F = np.column_stack([X, np.ones(20)]) @ s.w.T
@@ -260,13 +260,43 @@ def test_one_against_the_rest(penalty):
     assert model.intercept_.shape == (3,)
 
 
-def test_all_classes_at_once_as_in_scikit_learn():
-    X, y = load_iris(return_X_y=True)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_all_classes_at_once_reach_scikit_learns_optimum(sparse):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600] / 16.0, y[:600]
+    X = sp.csr_matrix(X) if sparse else X
     options = {"multi_class": "crammer_singer", "C": 0.1, "random_state": 0}
-    ours = LinearSVC(**options, tol=1e-3).fit(scale(X), y)
-    theirs = reference.LinearSVC(**options, tol=1e-6, max_iter=100_000).fit(scale(X), y)
-    assert_allclose(ours.coef_, theirs.coef_, atol=2e-2)
-    assert_array_equal(ours.predict(scale(X)), theirs.predict(scale(X)))
+    ours = LinearSVC(**options, tol=1e-5).fit(X, y)
+    theirs = reference.LinearSVC(**options, tol=1e-8, max_iter=100_000).fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_crammer_singer_sweeps_end_where_every_row_is_optimal(seed, K):
+    """The conditions (17), of all rows and classes, whatever was set aside on the way."""
+    rng = np.random.default_rng(seed)
+    n, bias = 30, 1.0
+    X, y, c = sp.csr_array(rng.normal(size=(n, 3))), rng.integers(0, K, n), rng.uniform(0.1, 1.0, n)
+    q = np.ravel(X.power(2).sum(axis=1)) + bias**2
+    beta, W = np.zeros((n, K)), np.zeros((4, K))
+    stored = X.indptr.astype(np.uint64), X.indices.astype(np.uint32), X.data, bias
+    for _ in range(100):
+        order, m, classes, count = np.arange(n), n, np.tile(np.arange(K), (n, 1)), np.full(n, K)
+        for _ in range(20):
+            m, _, _ = sweep(
+                *stored, y, c, q, beta, W, order, m, classes, count, np.array([7], np.uint64)
+            )
+    A, mine = np.column_stack([X.toarray(), np.ones(n)]), np.arange(K) == y[:, None]
+    assert_allclose(W, A.T @ beta, atol=1e-10)
+    assert_allclose(beta.sum(axis=1), 0.0, atol=1e-10)
+    high = np.where(mine, c[:, None], 0.0)
+    assert (beta <= high).all()
+    g = A @ W + ~mine
+    least = np.where(beta < high, g, np.inf).min(axis=1)
+    assert (g.max(axis=1) - least).max() <= 1e-4
 
 
 def test_two_classes_at_once_are_the_plain_machine_at_half_the_margin():

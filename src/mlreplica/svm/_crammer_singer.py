@@ -20,7 +20,16 @@ The sum grows with θ. Its kinks are d_k = v_k + q_iu_k; for θ below all of the
 these are the classes that still move, so with the kinks in falling order θ is the first
 (d_1 + … + d_r − q_ic_i)/r that is not less than the next kink. Then w_k ← w_k + Δβ_ik x_i.
 
-    gap = P − D = Σ_i [c_i max_k (e_ik + f_ik − f_iy) + Σ_k β_ikf_ik − β_iy]                  (17)
+With g_ik = e_ik + f_ik, the slope of −D, row i is optimal where
+
+    max_k g_ik  ≤  least_i = min { g_ik : β_ik < u_k }                                        (17)
+
+Of many classes two or three matter to a row. One that rests at its bound with g_ik < least_i is set
+aside at once, and the row with it when a single class is left: then a row costs its entries times
+those two or three, and most rows cost nothing. Every look at all rows, which gives the gap, calls
+them all back. Looks come the later the more there have been.
+
+    gap = P − D = Σ_i [c_i max_k (e_ik + f_ik − f_iy) + Σ_k β_ikf_ik − β_iy]                  (18)
 
 Crammer, Singer, On the algorithmic implementation of multiclass kernel-based vector machines
 (2001); Keerthi, Sundararajan, Chang, Hsieh, Lin, A sequential dual method for large scale
@@ -35,82 +44,96 @@ from mlreplica.core.jit import kernel
 from ._linear import state
 from ._linear_dcd import shuffle
 
-
-@kernel
-def scores(start, columns, data, bias, W, i, f):
-    """f_k ← w_kᵀx_i; W (p + 1, K)"""
-    p = len(W) - 1
-    for k in range(len(f)):
-        f[k] = bias * W[p, k]
-    for e in range(start[i], start[i + 1]):
-        for k in range(len(f)):
-            f[k] += data[e] * W[columns[e], k]
+CLOSER = 0.1  # of its first violation that the sweeps between two looks aim at
+MOST = 10  # times the work of a whole sweep at most between two looks
 
 
 @kernel
-def threshold(v, y, room):
-    """θ of (16), from v; room = q c."""
-    K = len(v)
-    d = v.copy()
-    d[y] += room
-    d[:] = -np.sort(-d)
-    total, r = d[0] - room, 1
-    while r < K and total < r * d[r]:
-        total += d[r]
-        r += 1
-    return total / r
+def threshold(d, r, room):
+    """θ of (16) from the kinks d[:r] in falling order; room = q c."""
+    total, moving = d[0] - room, 1
+    while moving < r and total < moving * d[moving]:
+        total += d[moving]
+        moving += 1
+    return total / moving
 
 
 @kernel
-def sweep(start, columns, data, bias, y, c, q, beta, W, order, m, M, seed):
-    """(16) for the rows order[:m]; rows that are right by M more than they must be leave it.
+def insert(d, r, value):
+    """Put `value` in its place among d[:r], which are in falling order."""
+    while r > 0 and d[r - 1] < value:
+        d[r] = d[r - 1]
+        r -= 1
+    d[r] = value
 
-    Returns how many stay, and the largest violation of optimality.
+
+@kernel
+def sweep(start, columns, data, bias, y, c, q, beta, W, order, m, classes, count, seed):
+    """(16) for the rows order[:m] and for the classes[i, :count[i]] of each; W is (p + 1, K).
+
+    Those set aside leave `classes` and `order`. Returns how many rows stay, the largest violation
+    of (17), and how many products of an entry of X and one of W it computed.
     """
-    K, p, kept, worst = W.shape[1], len(W) - 1, 0, 0.0
-    f, v = np.empty(K), np.empty(K)
+    p, kept, worst, work = len(W) - 1, 0, 0.0, 0
+    g, d = np.empty(W.shape[1]), np.empty(W.shape[1])
     shuffle(order, m, seed)
     for place in range(m):
         i = order[place]
-        scores(start, columns, data, bias, W, i, f)
-        top, least, idle = -np.inf, np.inf, True
-        for k in range(K):
-            g = f[k] + (1.0 if k != y[i] else 0.0)
-            top = max(top, g)
+        a, b, mine, r = start[i], start[i + 1], classes[i], count[i]
+        top, least = -np.inf, np.inf
+        for s in range(r):
+            k = mine[s]
+            f = bias * W[p, k]
+            for e in range(a, b):
+                f += data[e] * W[columns[e], k]
+            g[s] = f if k == y[i] else f + 1.0
+            top = max(top, g[s])
             if beta[i, k] < (c[i] if k == y[i] else 0.0):
-                least = min(least, g)
-            idle = idle and beta[i, k] == 0.0
-            v[k] = g - q[i] * beta[i, k]
-        if idle:
-            best = -np.inf
-            for k in range(K):
-                best = max(best, f[k] + 1.0 if k != y[i] else -np.inf)
-            if best - f[y[i]] < -M:
-                continue
+                least = min(least, g[s])
+        work += r * (np.int64(b - a) + 1)
+        left = 0
+        for s in range(r):
+            k = mine[s]
+            if beta[i, k] < (c[i] if k == y[i] else 0.0) or g[s] >= least:
+                mine[left], g[left] = k, g[s]
+                left += 1
+        count[i] = left
+        if left == 1:
+            continue
         order[kept] = i
         kept += 1
         worst = max(worst, top - least)
-        theta = threshold(v, y[i], q[i] * c[i])
-        for k in range(K):
-            new = min(c[i] if k == y[i] else 0.0, (theta - v[k]) / q[i])
-            d = new - beta[i, k]
-            if d != 0.0:
+        for s in range(left):
+            k = mine[s]
+            g[s] -= q[i] * beta[i, k]  # v_k
+            insert(d, s, g[s] + q[i] * c[i] if k == y[i] else g[s])
+        theta = threshold(d, left, q[i] * c[i])
+        for s in range(left):
+            k = mine[s]
+            new = min(c[i] if k == y[i] else 0.0, (theta - g[s]) / q[i])
+            step = new - beta[i, k]
+            if step != 0.0:
                 beta[i, k] = new
-                W[p, k] += d * bias
-                for e in range(start[i], start[i + 1]):
-                    W[columns[e], k] += d * data[e]
-    return kept, worst
+                W[p, k] += step * bias
+                for e in range(a, b):
+                    W[columns[e], k] += step * data[e]
+    return kept, worst, work
 
 
 @kernel
 def look(start, columns, data, bias, y, c, beta, W):
-    """The sum of losses in (14), and (17)."""
-    K, loss, gap = W.shape[1], 0.0, 0.0
-    f = np.empty(K)
+    """The sum of losses in (14), and (18)."""
+    p, loss, gap = len(W) - 1, 0.0, 0.0
+    f = np.empty(W.shape[1])
     for i in range(len(y)):
-        scores(start, columns, data, bias, W, i, f)
+        for k in range(len(f)):
+            f[k] = bias * W[p, k]
+        for e in range(start[i], start[i + 1]):
+            x, w = data[e], W[columns[e]]
+            for k in range(len(f)):
+                f[k] += x * w[k]
         short, turn = 0.0, -beta[i, y[i]]
-        for k in range(K):
+        for k in range(len(f)):
             if k != y[i]:
                 short = max(short, 1.0 + f[k] - f[y[i]])
             turn += beta[i, k] * f[k]
@@ -129,14 +152,14 @@ def crammer_singer(X, bias, codes, c, K, rng):
     seed = rng.randint(1, 1 << 31, size=1).astype(np.uint64)
     looks = 0
     while True:
-        order, m, M, budget = np.arange(n), n, np.inf, n * min(1 + looks // 4, 10)
-        first = 0.0
-        while budget > 0 and m > 0:
-            budget -= m
-            m, worst = sweep(*stored, y, c, q, beta, W, order, m, M, seed)
-            first, M = first or worst, worst or np.inf
-            if worst <= 0.05 * first:
-                break
         looks += 1
+        classes, count = np.tile(np.arange(K), (n, 1)), np.full(n, K)
+        order, m, budget, first = np.arange(n), n, min(looks, MOST) * K * (X.nnz + n), 0.0
+        while m > 0 and budget > 0:
+            m, worst, work = sweep(*stored, y, c, q, beta, W, order, m, classes, count, seed)
+            budget -= work
+            first = first or worst
+            if worst <= CLOSER * first:
+                break
         loss, gap = look(*stored, y, c, beta, W)
         yield state(W.T.copy(), 0.5 * float(np.vdot(W, W)) + loss, gap)
