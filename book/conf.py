@@ -39,6 +39,8 @@ extensions = [
     "bookkit.equations",
     "bookkit.exercise",
     "bookkit.race",
+    "bookkit.script",
+    "bookkit.site",
     "bookkit.source",
 ]
 exclude_patterns = ["_build", "node_modules", "WRITING.md", "_static"]
@@ -79,6 +81,9 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 default_role = "code"
+
+# Where the site will live, for its sitemap and previews; links between pages are relative.
+html_baseurl = os.environ.get("MLREPLICA_BOOK_URL", "https://mlreplica.example/")
 
 # Look
 html_theme = "furo"

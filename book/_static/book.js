@@ -1,6 +1,7 @@
-// What scrolls sideways can be reached by the keyboard; what does not is no stop for the Tab key.
+// What every page does, players aside.
 "use strict";
 (() => {
+  // What scrolls sideways can be reached by the keyboard; what does not is no stop for the Tab key.
   const watch = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       if (target.scrollWidth > target.clientWidth + 1) target.tabIndex = 0;
@@ -8,4 +9,16 @@
     }
   });
   document.querySelectorAll(".formula, .table-wrapper, .highlight pre, .output pre").forEach((n) => watch.observe(n));
+
+  // An equation and the lines of code that cite it light up together, under the mouse or in focus.
+  for (const link of document.querySelectorAll(".citing .cites")) {
+    const line = link.closest(".citing"), anchor = link.pathname === location.pathname && link.hash.slice(1);
+    const equation = anchor && document.getElementById(anchor);
+    if (!equation) continue;
+    for (const [name, on] of [["mouseenter", true], ["focusin", true], ["mouseleave", false], ["focusout", false]]) {
+      for (const [from, to] of [[line, equation], [equation, line]]) {
+        from.addEventListener(name, () => to.classList.toggle("lit", on));
+      }
+    }
+  }
 })();

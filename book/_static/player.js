@@ -68,7 +68,7 @@
   let serial = 0;
 
   /** Axes with grid and labels. x and y map data to pixels; `plot` is clipped to the frame. */
-  function axes(pane, xRange, yRange, { log = false, yTicks = true } = {}) {
+  function axes(pane, xRange, yRange, { log = false, xTicks = true, yTicks = true } = {}) {
     const [x0, x1] = xRange, [y0, y1] = yRange, id = `player-clip-${serial++}`;
     const wide = W - EDGE.left - EDGE.right, high = H - EDGE.top - EDGE.bottom;
     const x = (v) => EDGE.left + ((v - x0) / (x1 - x0)) * wide;
@@ -76,7 +76,7 @@
     const svg = make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": pane.title || pane.type });
     const box = { x: EDGE.left, y: EDGE.top, width: wide, height: high };
     svg.append(make("defs", {}, make("clipPath", { id }, make("rect", box))));
-    for (const v of ticks(x0, x1)) {
+    for (const v of xTicks ? ticks(x0, x1) : []) {
       svg.append(make("line", { class: "grid", x1: x(v), x2: x(v), y1: EDGE.top, y2: EDGE.top + high }));
       svg.append(make("text", { class: "tick", x: x(v), y: H - EDGE.bottom + 17, "text-anchor": "middle" }, tickText(v)));
     }
@@ -380,6 +380,50 @@
       return { node, draw };
     },
 
+    bars(pane, runs) {
+      const all = runs.flat().flatMap((f) => f[pane.field].flat()), many = runs[0][0][pane.field].flat().length;
+      const ax = axes(pane, [-0.6, many - 0.4], range([0, ...all]), { xTicks: !pane.names });
+      const wide = Math.min(0.72 * (ax.x(1) - ax.x(0)), 46);
+      const blocks = Array.from({ length: many }, (_, k) => make("rect", { class: "block", x: ax.x(k) - wide / 2, width: wide }));
+      const names = (pane.names ?? []).map((name, k) =>
+        make("text", { class: "tick", x: ax.x(k), y: H - EDGE.bottom + 17, "text-anchor": "middle" }, name));
+      ax.plot.append(...blocks, make("line", { class: "zero", x1: ax.box.x, x2: ax.box.x + ax.box.width, y1: ax.y(0), y2: ax.y(0) }));
+      ax.svg.append(...names);
+      const draw = (frame) => frame[pane.field].flat().forEach((value, k) => {
+        const [top, foot] = [ax.y(Math.max(value ?? 0, 0)), ax.y(Math.min(value ?? 0, 0))];
+        set(blocks[k], { y: top, height: foot - top });
+      });
+      return { node: ax.svg, draw };
+    },
+
+    tree(pane) {
+      const across = Math.max(...pane.places.map(([x]) => x)), down = Math.max(...pane.places.map(([, y]) => y));
+      const at = ([x, y]) => [40 + ((W - 80) * (x + (across ? 0 : 0.5))) / (across || 1), 22 + ((H - 70) * y) / (down || 1)];
+      const svg = make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": pane.title || "tree" });
+      const edges = [], knots = pane.places.map((place, k) => {
+        const [x, y] = at(place), dot = make("circle", { cx: x, cy: y, r: 7 });
+        const words = pane.texts[k].split("\n").map((part, i) =>
+          make("text", { class: "tick", x, y: y + 23 + 14 * i, "text-anchor": "middle" }, part));
+        for (const child of pane.children[k]) {
+          const [u, v] = at(pane.places[child]);
+          edges.push([k, make("line", { class: "edge", x1: x, y1: y, x2: u, y2: v })]);
+        }
+        return { dot, words: make("g", { class: "words" }, ...words) };
+      });
+      const parent = pane.places.map((_, k) => pane.children.findIndex((c) => c.includes(k)));
+      svg.append(...edges.map(([, line]) => line), ...knots.flatMap(({ dot, words }) => [words, dot]));
+      const draw = (frame, step, run) => {
+        const seen = new Set(run.slice(0, step + 1).map((f) => f[pane.field]));
+        knots.forEach(({ dot, words }, k) => {
+          show(dot, parent[k] < 0 || seen.has(parent[k]));
+          show(words, seen.has(k));
+          set(dot, { class: k === frame[pane.field] ? "knot current" : seen.has(k) ? "knot" : "knot open" });
+        });
+        edges.forEach(([k, line]) => show(line, seen.has(k)));
+      };
+      return { node: svg, draw };
+    },
+
     table(pane) {
       const cells = pane.fields.map((field) => make("dd", { "data-field": field }));
       const rows = pane.fields.map((field, k) => make("div", {}, make("dt", {}, pane.names?.[field] ?? field), cells[k]));
@@ -427,9 +471,29 @@
     copy.removeAttribute("id");
     copy.querySelectorAll("[id]").forEach((n) => n.removeAttribute("id"));
     copy.querySelectorAll(".headerlink").forEach((n) => n.remove());
-    const draw = (frame) => copy.querySelectorAll(".algorithm-line").forEach((row) =>
-      row.classList.toggle("current", row.classList.contains(`line-${frame.line}`)));
-    return { node: copy, draw };
+    const lines = source(original), quote = make("pre", { class: "quote", "aria-label": "The source" });
+    const draw = (frame) => {
+      copy.querySelectorAll(".algorithm-line").forEach((row) =>
+        row.classList.toggle("current", row.classList.contains(`line-${frame.line}`)));
+      quote.replaceChildren(...(lines.get(frame.line) ?? []).map((line) => line.cloneNode(true)));
+    };
+    const most = Math.max(0, ...[...lines.values()].map((found) => found.length));
+    quote.style.minHeight = `${1.55 * most + 0.8}em`; // as high as it gets: nothing below moves
+    return { node: copy, quote: most ? quote : "", draw };
+  }
+
+  /** For each line of pseudocode the quoted lines of source that cite the equations it cites. */
+  function source(algorithm) {
+    const citing = [...document.querySelectorAll("figure.source:not(.docstring) .citing")];
+    const found = new Map();
+    algorithm.querySelectorAll(".algorithm-line:not(.unnumbered)").forEach((row, k) => {
+      const equations = new Set([...row.querySelectorAll("a[href*='#equation-']")].map((a) => a.hash));
+      const where = (kind) => citing.filter((line) =>
+        [...line.querySelectorAll(`.${kind} .cites`)].some((a) => equations.has(a.hash)));
+      const code = where("c1"), lines = code.length ? code : where("sd"); // remarks beside code, else docstrings
+      if (lines.length) found.set(k + 1, lines.slice(0, 4));
+    });
+    return found;
   }
 
   function start(root) {
@@ -444,7 +508,7 @@
       return { ...view, box: make("div", { class: `pane ${pane.type}` }, ...inside.filter(Boolean)) };
     });
     const code = pseudocode(data.algorithm);
-    if (code) panes.push({ ...code, box: make("div", { class: "pane code" }, code.node) });
+    if (code) panes.push({ ...code, box: make("div", { class: "pane code" }, code.node, code.quote) });
 
     const first = button("first", "First step", () => go(0));
     const back = button("back", "Step back", () => go(step - 1));
@@ -460,17 +524,23 @@
       make("a", { href: url, download: `${root.id}.csv` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 1000);
     });
+    const page = location.pathname.split("/").at(-1).replace(/\.html$/, "") || "index";
+    const python = make("a", { class: "python", href: `_static/runs/${page}.py`, download: `${page}.py`,
+      title: "The Python that made this run" }, "Python");
     const noted = data.runs.flat().some((frame) => frame.note);
     const note = make("p", { class: "note", ...(!noted && { hidden: "" }) }), said = make("p", { class: "said", role: "status" });
-    const chosen = make("output"), choose = make("input", {
-      type: "range", min: 0, max: data.runs.length - 1, step: 1, value: 0, "aria-label": data.slider ?? "Run",
-      oninput: () => { pause(); pick(+choose.value); },
+    const sliders = data.sliders.map(({ name, values }) => {
+      const input = make("input", { type: "range", min: 0, max: values.length - 1, step: 1, value: 0, "aria-label": name,
+        oninput: () => { pause(); pick(); } });
+      return { name, values, input, chosen: make("output") };
     });
 
-    function pick(k) {
-      run = data.runs[k];
-      chosen.textContent = data.values[k];
-      choose.setAttribute("aria-valuetext", data.values[k]);
+    function pick() {
+      run = data.runs[sliders.reduce((k, { values, input }) => k * values.length + +input.value, 0)];
+      for (const { values, input, chosen } of sliders) {
+        chosen.textContent = values[+input.value];
+        input.setAttribute("aria-valuetext", values[+input.value]);
+      }
       scrub.max = run.length - 1;
       draw(clamp(step, 0, run.length - 1));
     }
@@ -520,7 +590,7 @@
       if (event.key === " ") {
         if (own === "BUTTON") return;
         play.click();
-      } else if (event.target === choose) return;
+      } else if (sliders.some(({ input }) => event.target === input)) return;
       else if (event.key === "ArrowRight") go(step + 1);
       else if (event.key === "ArrowLeft") go(step - 1);
       else if (event.key === "Home") go(0);
@@ -540,14 +610,14 @@
       pane.node.addEventListener("pointermove", (event) => event.buttons && seek(event));
     }
 
-    const bar = make("div", { class: "bar" }, first, back, play, next, last, scrub, where, rate, save);
-    const grid = data.runs.length > 1 && make("label", { class: "choose" }, `${data.slider} `, choose, chosen);
-    root.append(...[make("p", { class: "player-title" }, data.label), grid,
+    const bar = make("div", { class: "bar" }, first, back, play, next, last, scrub, where, rate, save, python);
+    const grid = sliders.map(({ name, input, chosen }) => make("label", { class: "choose" }, `${name} `, input, chosen));
+    root.append(...[make("p", { class: "player-title" }, data.label), ...grid,
       make("div", { class: "panes" }, ...panes.map((p) => p.box)), note, bar, said].filter(Boolean));
     root.tabIndex = 0;
     root.dataset.frames = run.length;
     step = data.start < 0 ? run.length + data.start : data.start;
-    pick(0);
+    pick();
   }
 
   document.querySelectorAll(".player").forEach(start);

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -118,6 +119,11 @@ def test_source_and_equations_link_both_ways(build):
     assert 'in code: <a href="#source-doubling-double-12"><code>double</code></a>' in html
     assert "src/doubling.py, lines 12–15" in html  # with its decorator
     assert "_source/doubling.html#L12" in html
+    cited = [line for line in html.splitlines() if '<span class="citing">' in line]
+    assert [re.sub("<[^>]*>", "", line).strip() for line in cited] == [
+        '14    """Equation (1)."""',
+        "15    return 2 * x  # (1), then (2a)",
+    ]
 
 
 def test_source_of_a_docstring_links_only_what_is_a_number(build):
@@ -196,6 +202,63 @@ def test_solution_is_folded_with_all_it_holds(build):
 )
 def test_half_a_solution_is_refused(build, page, said):
     assert said in build(page)[1]
+
+
+def test_a_choice_of_a_quiz_says_why(build):
+    page = "# Page\n\n```{quiz} What is $1 + 1$?\n( ) One. | That is $1$.\n(x) Two. | Count.\n```\n"
+    html, warnings = build(page)
+    assert warnings == ""
+    assert html.count('name="quiz-1"') == 2
+    right = html[html.index('<details class="right"') :]
+    assert "<summary>Two.</summary>" in right
+    assert "Right. Count." in right
+
+
+@pytest.mark.parametrize(
+    "lines", ["( ) One. | No.", "(x) One.", "(x) One. | Yes.\n(x) Two. | Yes."]
+)
+def test_a_quiz_has_one_right_choice_and_reasons(build, lines):
+    assert "quiz: lines are" in build(f"# Page\n\n```{{quiz}} What?\n{lines}\n```\n")[1]
+
+
+CELLS = """# Page
+```{code-cell} python
+from bookkit import figure, level_lines, player
+import numpy as np
+X = np.arange(6.0)
+```
+```{code-cell} python
+:tags: [remove-input]
+with figure("X") as ax:
+    ax.plot(shown := X[::2])
+curves, frames = [], []
+for x in X:
+    curves.append(level_lines(x, X))
+    frames_of = [x for x in shown]
+for x in X:
+    frames.append({"x": x})
+player({"curves": curves}, label="lines")
+player(frames, label="numbers")
+```
+```{code-cell} python
+after = 1
+```
+"""
+
+
+def test_the_script_of_a_page_runs_without_the_book(monkeypatch):
+    """What draws is gone, with all that depends on it; what was recorded is the same."""
+    monkeypatch.syspath_prepend(BOOK / "_ext")
+    from bookkit.script import script
+
+    text = script(CELLS)
+    made = {}
+    exec(text, made)
+    assert made["recorded"] == [{"x": x} for x in range(6)]
+    assert not {"curves", "shown", "frames_of", "after", "player"} & set(
+        re.findall(r"\w+", text.replace("curves, frames", "frames"))
+    )
+    assert script("# Page\n") == ""
 
 
 def race(tmp_path, monkeypatch):

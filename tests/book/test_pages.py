@@ -27,6 +27,13 @@ PROSE = """() => {
 STICKS_OUT = """["html", ".content"].map((name) => document.querySelector(name))
     .map((node) => node.scrollWidth - node.clientWidth)"""
 
+SHIFT = """() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => { sum += entry.value; }))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(sum), 100);
+})"""
+
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}  # file:// forbids to preload
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 
@@ -102,6 +109,7 @@ def test_page(visit, name):
     """It loads, fits a screen and a phone, and axe has nothing to say."""
     opened = visit(name)
     check_load(opened)
+    assert opened.page.evaluate(SHIFT) < 0.02  # nothing moved while it was drawn
     for width, scheme in ((390, "dark"), (1280, "light")):
         check_width(opened.page, width)
         take_picture(opened.page, name, width, scheme)

@@ -1,5 +1,6 @@
 """Every player, by mouse and by keyboard, to its last frame, as it was recorded."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -85,9 +86,10 @@ def test_plays_to_the_recorded_end(visit, name):
     assert players.count() > 0
     for player in players.all():
         recording = player.evaluate(RECORDING)
-        for index, run in enumerate(recording["runs"]):
-            if len(recording["runs"]) > 1:
-                player.locator(".choose input").fill(str(index))
+        places = itertools.product(*(range(len(s["values"])) for s in recording["sliders"]))
+        for at, run in zip(places, recording["runs"], strict=True):
+            for slider, place in enumerate(at):
+                player.locator(".choose input").nth(slider).fill(str(place))
             some = sorted({0, min(1, len(run) - 1), len(run) // 2, len(run) - 1})
             for k, cells in zip(some, player.evaluate(SOUGHT, some), strict=True):
                 check_cells(*cells, run[k])

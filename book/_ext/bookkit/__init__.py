@@ -2,6 +2,7 @@
 
 from bookkit.figure import PALETTE, figure
 from bookkit.player import (
+    bars,
     box,
     contour,
     curve,
@@ -15,10 +16,12 @@ from bookkit.player import (
     player,
     strip,
     table,
+    tree,
 )
 
 __all__ = [
     "PALETTE",
+    "bars",
     "box",
     "contour",
     "curve",
@@ -33,4 +36,5 @@ __all__ = [
     "player",
     "strip",
     "table",
+    "tree",
 ]

@@ -5,6 +5,7 @@ says which of them to draw and how.
 """
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -222,6 +223,38 @@ def matrix(field="confusion", *, rows=None, columns=None, title=""):
     return {"type": "matrix", "field": field, "rows": rows, "columns": columns, "title": title}
 
 
+def bars(field="coef", *, names=None, title="", labels=("", "")):
+    """Pane: the entries of a field of numbers as bars, upwards or downwards from zero."""
+    return {"type": "bars", "field": field, "names": names, "title": title, "labels": labels}
+
+
+def tree(left, right, texts, *, node="node", title=""):
+    """Pane: a binary tree as it grows; a node is drawn when its parent has been split.
+
+    `left` and `right` hold the children of each node (negative: a leaf) and `texts` what stands
+    under it once the field `node` has named it.
+    """
+    left, right = np.asarray(left), np.asarray(right)
+    places, leaves, todo = {}, 0, [(0, 0, False)]
+    while todo:  # leaves side by side, a parent midway between its children
+        k, depth, below = todo.pop()
+        if left[k] < 0:
+            places[k], leaves = (leaves, depth), leaves + 1
+        elif below:
+            places[k] = ((places[left[k]][0] + places[right[k]][0]) / 2, depth)
+        else:
+            todo += [(k, depth, True), (right[k], depth + 1, False), (left[k], depth + 1, False)]
+    children = [[int(a), int(b)] if a >= 0 else [] for a, b in zip(left, right, strict=True)]
+    return {
+        "type": "tree",
+        "places": [places[k] for k in range(len(left))],
+        "children": children,
+        "texts": [str(text) for text in texts],
+        "field": node,
+        "title": title,
+    }
+
+
 def table(*fields, names=None, title=""):
     """Pane: the numbers of this frame; `names` gives a field another name for the reader."""
     return {"type": "table", "fields": fields, "names": names or {}, "title": title}
@@ -259,28 +292,38 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
     Parameters
     ----------
     frames : Trace, list of dict, or dict of them
-        The recorded states. A dict {value: frames} holds one run a value of a hyper-parameter;
-        `slider` names it. A field `line` lights up that line of `algorithm`; a field `note` is
-        shown as text.
+        The recorded states. A dict {value: frames} holds one run a value of a hyper-parameter, a
+        dict {(first, second): frames} one run a point of a grid; `slider` names the one or the
+        several. A field `line` lights up that line of `algorithm`, and with it the quoted lines of
+        source that cite the same equations; a field `note` is shown as text.
     *panes
         What to draw: `plane`, `margins`, `box`, `fit`, `lines`, `contour`, `curve`, `path`,
-        `strip`, `matrix`, `table`.
+        `strip`, `matrix`, `bars`, `tree`, `table`.
         A table of all numbers is added when none is given.
     label : str
         What is played, in one phrase: the title of the player, read aloud by screen readers.
     algorithm : str, optional
         The label of the page's `algorithm`.
-    slider : str, optional
-        Name of the hyper-parameter when `frames` is a dict.
+    slider : str or tuple of str, optional
+        Name of the hyper-parameter, or of each, when `frames` is a dict.
     start : int, default=0
         The frame shown first; −1 is the last, from which play begins anew.
     rate : float, default=2.0
         Frames a second at speed 1.
     """
-    runs = frames if isinstance(frames, dict) else {"": frames}
+    runs = frames if isinstance(frames, dict) else {(): frames}
+    names = slider if isinstance(slider, tuple) else (slider,) if slider else ()
     runs = {
-        str(key): [as_frame(f) for f in getattr(run, "states", run)] for key, run in runs.items()
+        tuple(map(str, key)) if isinstance(key, tuple) else (str(key),): [
+            as_frame(state) for state in getattr(run, "states", run)
+        ]
+        for key, run in runs.items()
     }
+    values = [list(dict.fromkeys(key)) for key in zip(*runs, strict=True)]
+    if len(values) != len(names) or list(runs) != list(itertools.product(*values)):
+        raise ValueError(
+            "a player needs a name for each slider and a run for each of their places."
+        )
     if not runs or not all(runs.values()):
         raise ValueError("a player needs at least one frame in each run.")
     panes = list(panes)
@@ -294,8 +337,9 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
         {
             "label": label,
             "runs": list(runs.values()),
-            "values": list(runs),
-            "slider": slider,
+            "sliders": [
+                {"name": name, "values": of} for name, of in zip(names, values, strict=True)
+            ],
             "panes": plain(panes),
             "algorithm": algorithm,
             "start": start,

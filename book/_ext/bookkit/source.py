@@ -2,6 +2,7 @@
 
 ``(2)`` in a comment or docstring of the quoted code becomes a link to the equation of that number
 on the page, and the equation gets a link back. A number the page does not have is an error.
+Lines that cite are marked, so that they and their equations light up together (book.js).
 """
 
 import ast
@@ -19,6 +20,8 @@ from sphinx.util.docutils import SphinxDirective
 log = logging.getLogger(__name__)
 CITED = re.compile(r"(?<![\w\])}/])\((\d{1,3}[a-z]?)\)(?!\()")
 PROSE = re.compile(r'<span class="(c1|sd)">(.*?)</span>')
+CITING = re.compile(r'<span class="linenos">.*<a class="cites".*')
+UNCOLOURED = re.compile(r'<span class="[npw]">(.*?)</span>')  # names, brackets, spaces: as the text
 PAGES = "_source"
 
 
@@ -108,6 +111,7 @@ class Source(SphinxDirective):
             caption=self.options.get("caption", ""),
             ids=[nodes.make_id(f"source-{symbol}-{first}")],
             docname=self.env.docname,
+            classes=["source", *(["docstring"] if "docstring" in self.options else [])],
         )
         self.set_source_info(node)
         return [node]
@@ -140,7 +144,7 @@ def link_equations(app, doctree, docname):
 def highlighted(highlighter, node):
     """The quoted lines as HTML, numbered as in their file."""
     options = {"linenos": "inline", "linenostart": node["first"], "wrapcode": True}
-    return highlighter.highlight_block(node["text"], "python", **options)
+    return UNCOLOURED.sub(r"\1", highlighter.highlight_block(node["text"], "python", **options))
 
 
 def visit_source(translator, node):
@@ -154,12 +158,13 @@ def visit_source(translator, node):
         return f'<span class="{match[1]}">{CITED.sub(link, match[2])}</span>'
 
     code = PROSE.sub(prose, highlighted(translator.highlighter, node))
+    code = CITING.sub(r'<span class="citing">\g<0></span>', code)
     last = node["first"] + node["text"].count("\n") - 1
     page = f"{PAGES}/{node['module'].replace('.', '/')}"
     href = translator.builder.get_relative_uri(node["docname"], page) + f"#L{node['first']}"
     caption = f"<span>{escape(node['caption'])}</span>" if node["caption"] else ""
     translator.body.append(
-        f'<figure class="source" id="{node["ids"][0]}"><figcaption>{caption}'
+        f'<figure class="{" ".join(node["classes"])}" id="{node["ids"][0]}"><figcaption>{caption}'
         f'<code>{node["symbol"]}</code> <a href="{href}">{escape(node["file"])}, '
         f"lines {node['first']}–{last}</a></figcaption>{code}</figure>\n"
     )
@@ -182,11 +187,12 @@ def run_again(app, docname, text):
 def source_pages(app):
     """A page for every file of the package, each line with an address."""
     package, files = package_files()
-    options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}
+    options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}  # L-1, L-2 …
     for path in files:
         file, text = path.relative_to(package.parent).as_posix(), path.read_text(encoding="utf-8")
         code = app.builder.highlighter.highlight_block(text, "python", **options)
-        code = re.sub(r'(id|name)="L-(\d+)"', r'\1="L\2"', code)
+        code = UNCOLOURED.sub(r"\1", code)
+        code = re.sub(r'<a id="L-(\d+)"[^>]*></a><span', r'<span id="L\1"', code)
         body = f'<h1>src/{file}</h1><div class="whole-file">{code}</div>'
         name = file.removesuffix(".py").removesuffix("/__init__")
         yield f"{PAGES}/{name}", {"title": name.replace("/", "."), "body": body}, "page.html"
