@@ -21,16 +21,20 @@ __all__ = [
     "linear_model",
     "losses",
     "metrics",
+    "persistence",
     "svm",
     "tree",
 ]
+FUNCTIONS = {"load": "persistence", "save": "persistence"}  # and the modules they live in
 
 
 def __getattr__(name: str) -> object:
+    if name in FUNCTIONS:
+        return getattr(import_module(f"{__name__}.{FUNCTIONS[name]}"), name)
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *FUNCTIONS, "__version__"])

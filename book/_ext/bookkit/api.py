@@ -26,6 +26,7 @@ MODULES = [
     "losses",
     "kernels",
     "callbacks",
+    "persistence",
 ]
 
 

@@ -105,7 +105,7 @@ class WeightBoosting(CallbackSupport, BaseEnsemble):
             y=y,
         )
         if prepared is not None:
-            self._pack()
+            self._packed = self._pack(self.estimators_)
         return self
 
     def _kept(self, rounds):
@@ -260,11 +260,11 @@ class AdaBoostClassifier(_RoutingNotSupportedMixin, ClassifierMixin, WeightBoost
                 "ensemble can not be fit."
             )
 
-    def _pack(self):
+    def _pack(self, estimators):
         """All learners' votes α [h = k] in one structure, if they are our trees."""
         K, alpha = self.n_classes_, self.estimator_weights_
-        tables = [a * np.eye(K)[votes(t)] for a, t in zip(alpha, self.estimators_, strict=False)]
-        self._packed = Packed([t.tree_ for t in self.estimators_], tables)
+        tables = [a * np.eye(K)[votes(t)] for a, t in zip(alpha, estimators, strict=False)]
+        return Packed([t.tree_ for t in estimators], tables)
 
     def _shares(self, X):
         """α_t [h_t(x) = k] of every learner in turn."""
@@ -503,9 +503,9 @@ class AdaBoostRegressor(_RoutingNotSupportedMixin, RegressorMixin, WeightBoostin
         fit_weak = fit_clone if prepared is None else fit_prepared
         yield from r2(seeded, fit_weak, w, self.learning_rate, self.loss, rng)
 
-    def _pack(self):
+    def _pack(self, estimators):
         """All learners in one structure, if they are our trees."""
-        self._packed = Packed([t.tree_ for t in self.estimators_])
+        return Packed([t.tree_ for t in estimators])
 
     def _predictions(self, X):
         """What every learner predicts, (n_samples, rounds)."""
