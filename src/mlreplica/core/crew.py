@@ -30,6 +30,7 @@ from .jit import PURE_PYTHON, kernel
 
 REMAINING, DONE, STOP, JOB = 0, 8, 16, 24  # from JOB on: what the leader writes down
 SIZE = 64
+part = kernel(part=True)
 PATIENCE = 4000  # looks at a word before the processor is offered to others
 
 
@@ -98,14 +99,14 @@ def words(size: int = SIZE) -> Any:
     return np.zeros(size, dtype=np.int64)
 
 
-@kernel
+@part
 def announce(crew: Any, parts: int) -> None:
     """The job that stands in crew[JOB:] has so many parts; the crew may start."""
     crew[DONE] = 0
     put(crew, REMAINING, parts)  # overwrites what a thread took that came too late
 
 
-@kernel
+@part
 def take(crew: Any) -> Any:
     """The number of a part that is now the caller's; negative if there is none."""
     if look(crew, REMAINING) <= 0:
@@ -113,7 +114,7 @@ def take(crew: Any) -> Any:
     return add(crew, REMAINING, -1) - 1
 
 
-@kernel
+@part
 def await_all(crew: Any, parts: int) -> None:
     """Return when all parts are done."""
     looks = 0
@@ -123,15 +124,15 @@ def await_all(crew: Any, parts: int) -> None:
             offer()
 
 
-def together(leader: Callable[..., Any], helper: Callable[..., Any], crew: Any, args: Any) -> Any:
-    """leader(crew, *args) in this thread, helper(crew, *args) in the others of the pool."""
+def together(task: Callable[..., Any], crew: Any, args: Any) -> Any:
+    """task(crew, True, *args) in this thread, which leads, task(crew, False, *args) in others."""
     helpers = 0 if PURE_PYTHON else parallel.n_threads() - 1
     if helpers == 0:
-        return leader(crew, *args)
+        return task(crew, True, *args)
     crew[REMAINING] = crew[STOP] = 0
-    others = [parallel._pool().submit(helper, crew, *args) for _ in range(helpers)]
+    others = [parallel._pool().submit(task, crew, False, *args) for _ in range(helpers)]
     try:
-        return leader(crew, *args)
+        return task(crew, True, *args)
     finally:
         crew[STOP] = 1
         wait([other for other in others if not other.cancel()])

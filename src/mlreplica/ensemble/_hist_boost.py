@@ -42,7 +42,6 @@ from ._hist_grow import (
     WORDS,
     WORTH,
     Work,
-    assist,
     grow,
 )
 from ._hist_predict import HistTree
@@ -255,9 +254,9 @@ class Booster:
         shared[LIMITS : LIMITS + len(self.limits)] = self.limits
         shared[LIMITS + CLASS] = k
         if self.side_by_side or n * len(work.columns) < 20_000:
-            nodes, tables = grow(shared, work)
+            nodes, tables = grow(shared, True, work)
         else:
-            nodes, tables = crew.together(grow, assist, shared, (work,))
+            nodes, tables = crew.together(grow, shared, (work,))
         if not self.problem.loss.differentiable:
             self._refit(work, nodes, k)
         return self._publish(work, nodes, tables), work.notes[:nodes].copy()

@@ -63,6 +63,7 @@ from ._histogram import (
     best_of_column,
     count_codes,
     left_codes,
+    part,
     value_of,
 )
 
@@ -106,7 +107,7 @@ class Work(NamedTuple):
     rules: np.ndarray  # (8,)
 
 
-@kernel
+@part
 def partition(words, start, step, shift, table, rows, spare, lo, hi):
     """rows[lo:hi] ← those that go left, in order; spare[lo:] ← the others; where the left end."""
     left, right, last = lo, lo, hi - 1
@@ -121,7 +122,7 @@ def partition(words, start, step, shift, table, rows, spare, lo, hi):
     return left
 
 
-@kernel
+@part
 def scan(w, hist, counts, exact, node, j, scratch, best):
     """Write the best split of a node on column j over `best` if it gains more."""
     column, note = w.columns[j], scratch[0, :0]
@@ -134,7 +135,7 @@ def scan(w, hist, counts, exact, node, j, scratch, best):
         best_of_column(H_j, counts, exact, j, column, sums, w.rules, scratch, note, best)
 
 
-@kernel
+@part
 def work(crew, part, w):
     """One part of the job that the leader has announced."""
     kind = crew[JOB]
@@ -168,7 +169,7 @@ def work(crew, part, w):
         settle(crew, w.nodes, w.nodes[part, HEAP], w.state, w.rows[0], w.sums, w.rules)
 
 
-@kernel
+@part
 def settle(crew, nodes, leaf, state, rows, sums, rules):
     """Value (2) of a leaf from g and h themselves, times η; added to the scores if wanted."""
     K, k, lo, hi = (
@@ -195,7 +196,7 @@ def settle(crew, nodes, leaf, state, rows, sums, rules):
             f[np.int64(rows[i]) * K + k] += v
 
 
-@kernel
+@part
 def share(crew, parts, w):
     """Do a job with whoever is there."""
     announce(crew, parts)
@@ -208,7 +209,7 @@ def share(crew, parts, w):
     await_all(crew, parts)
 
 
-@kernel
+@part
 def assist(crew, w):
     """What the crew does until it is told to stop."""
     looks = 0
@@ -224,7 +225,7 @@ def assist(crew, w):
                 offer()
 
 
-@kernel
+@part
 def order_child(crew, child, node, nodes, slot, made, scan):
     """Write a child's part of the job CHILDREN."""
     job = JOB + 1 + 6 * child
@@ -233,7 +234,7 @@ def order_child(crew, child, node, nodes, slot, made, scan):
     crew[job + SCAN], crew[job + FROM], crew[job + TO] = scan, nodes[node, START], nodes[node, END]
 
 
-@kernel
+@part
 def choose_columns(mask, child, node, active, keys, rules):
     """mask[child] ← the columns that a node may use: those of its groups, or a share of them."""
     p, n_groups = mask.shape[1], len(mask) - 2
@@ -257,7 +258,7 @@ def choose_columns(mask, child, node, active, keys, rules):
         mask[child, worst] = 0
 
 
-@kernel
+@part
 def before(nodes, sums, by_level, a, b):
     """Whether leaf a is split before leaf b."""
     if by_level and nodes[a, DEPTH] != nodes[b, DEPTH]:
@@ -267,7 +268,7 @@ def before(nodes, sums, by_level, a, b):
     return a < b
 
 
-@kernel
+@part
 def push(nodes, sums, by_level, size, node):
     """Put a leaf on the heap; its new size."""
     k = size
@@ -278,7 +279,7 @@ def push(nodes, sums, by_level, size, node):
     return size + 1
 
 
-@kernel
+@part
 def pop(nodes, sums, by_level, size):
     """The next leaf to split; it leaves the heap."""
     first, node = nodes[0, HEAP], nodes[size - 1, HEAP]
@@ -299,7 +300,7 @@ def pop(nodes, sums, by_level, size):
     return first
 
 
-@kernel
+@part
 def best_block(scratch, child, best):
     """best ← the best split of all blocks, on the first column if several are equal."""
     best[GAIN] = 0.0
@@ -310,7 +311,7 @@ def best_block(scratch, child, best):
     return best[GAIN] > 0.0
 
 
-@kernel
+@part
 def divide(crew, w, node):
     """Sort the rows of a node by its split; where the right ones begin."""
     split, rows, spare = w.sums[node, BEST:], w.rows[0], w.rows[1]
@@ -336,7 +337,7 @@ def divide(crew, w, node):
     return middle
 
 
-@kernel
+@part
 def recount(w, node):
     """The best split of a node whose sides have enough rows; whether there is one.
 
@@ -350,7 +351,7 @@ def recount(w, node):
         if w.mask[0, j]:
             scan(w, hist, counts, ZERO, node, j, scratch, w.bests[j])
     while True:
-        top = 0
+        top = ZERO
         for j in range(1, p):
             top = j if w.bests[j, GAIN] > w.bests[top, GAIN] else top
         best = w.bests[top]
@@ -364,7 +365,7 @@ def recount(w, node):
     return best[GAIN] > 0.0
 
 
-@kernel
+@part
 def new_node(nodes, sums, node, start, end, depth):
     """A leaf of these rows."""
     nodes[node, SPLIT_ON], nodes[node, TABLE], nodes[node, HIST] = -1, -1, -1
@@ -372,7 +373,7 @@ def new_node(nodes, sums, node, start, end, depth):
     sums[node, ROWS], sums[node, WORTH] = end - start, 0.0
 
 
-@kernel
+@part
 def branch(nodes, sums, columns, mask, active, rules, node, middle, first):
     """Make the children `first` and `first` + 1 of a node, whose split is taken."""
     this, split, depth = sums[node], sums[node, BEST:], nodes[node, DEPTH] + 1
@@ -400,8 +401,11 @@ def branch(nodes, sums, columns, mask, active, rules, node, middle, first):
 
 
 @kernel
-def grow(crew, w):
-    """Grow one tree; how many nodes and tables of categories it has."""
+def grow(crew, leads, w):
+    """Grow one tree, or help the one who does; how many nodes and tables of categories it has."""
+    if not leads:  # one kernel for both: its parts are compiled once
+        assist(crew, w)
+        return ZERO, ZERO
     nodes, sums, rules, n, blocks = w.nodes, w.sums, w.rules, w.rows.shape[1], len(w.blocks)
     kept, most, by_level = crew[LIMITS + SLOTS], crew[LIMITS + MAX_LEAVES], crew[LIMITS + BY_LEVEL]
     for i in range(n):

@@ -44,6 +44,7 @@ import numpy as np
 from mlreplica.core.jit import kernel
 from mlreplica.core.prefetch import hint
 
+part = kernel(part=True)  # of `grow` in `_hist_grow.py`, compiled with it
 LOW = 0xFFFFFFFF
 # arguments of kernels: Numba compiles a kernel anew for every plain whole number in a call
 ZERO, ONE = np.int64(0), np.int64(1)
@@ -84,7 +85,7 @@ def pack(g, h, repeats, K, k, first, stop, s_g, s_h, q):
         q[i] = (a << 32) + np.int64(times * np.floor(h[i * K + k] * once * s_h + 0.5))
 
 
-@kernel
+@part
 def add4(H, at, word, v):
     """Add v at the four codes of a word: columns `at`/256 and the three after it."""
     H[at + (word & 255)] += v
@@ -93,7 +94,7 @@ def add4(H, at, word, v):
     H[at + 768 + (word >> 24)] += v
 
 
-@kernel
+@part
 def accumulate(words, start, wide, q, rows, lo, hi, H):
     """H (wide·4·256,) ← the histograms of a block over rows[lo:hi]."""
     for j in range(wide * 1024):
@@ -113,7 +114,7 @@ def accumulate(words, start, wide, q, rows, lo, hi, H):
                 add4(H, 1024 * k, np.int64(words[at + k]), v)
 
 
-@kernel
+@part
 def count_codes(words, column, rows, lo, hi, C):
     """C (256,) ← how many of rows[lo:hi] have each code of a column."""
     at, step, shift = column[AT], column[STEP], column[SHIFT]
@@ -123,14 +124,14 @@ def count_codes(words, column, rows, lo, hi, C):
         C[(np.int64(words[at + np.int64(rows[i]) * step]) >> shift) & 255] += 1
 
 
-@kernel
+@part
 def value_of(G, H, penalty, lower, upper):
     """(2) within bounds; the tiny number keeps a leaf without curvature at 0."""
     v = -G / (H + penalty + 1e-15)
     return min(max(v, lower), upper)
 
 
-@kernel
+@part
 def candidates(sums, end, g0, h0, c0, exact, node, rules, monotone, gains):
     """gains[k] ← (3) of "code ≤ k + 1 goes left", 0 where it is not allowed; the largest.
 
@@ -162,7 +163,7 @@ def candidates(sums, end, g0, h0, c0, exact, node, rules, monotone, gains):
     return top
 
 
-@kernel
+@part
 def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
     """Write the best split on column j over `best` if it gains more; all gains in `note`."""
     sums, gains = scratch[:3], scratch[3]
@@ -203,7 +204,7 @@ def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
             best[G_LEFT], best[H_LEFT] = sums[0, k] + g0, sums[1, k] + h0
 
 
-@kernel
+@part
 def order_categories(H, column, node, rules, scratch):
     """The codes with enough rows, by their smoothed mean of −g; how many there are."""
     rows_a_unit = node[2] / node[1] if node[1] > 0.0 else 0.0
@@ -222,7 +223,7 @@ def order_categories(H, column, node, rules, scratch):
     return used
 
 
-@kernel
+@part
 def best_of_categories(H, C, exact, j, column, node, rules, scratch, note, best):
     """The same where codes have no order: by the mean, as if it were one, from both ends.
 
@@ -256,7 +257,7 @@ def best_of_categories(H, C, exact, j, column, node, rules, scratch, note, best)
             best[G_LEFT], best[H_LEFT] = sums[0, k], sums[1, k]
 
 
-@kernel
+@part
 def left_codes(split, H, column, node, rules, scratch, table):
     """table[code] ← whether a split sends the code left; missing codes it never met go right."""
     k = np.int64(split[CODE])
