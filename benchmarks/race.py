@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Call = Callable[[], Any]
+LONG = 2.0  # seconds of a turn
+BEHIND = 3.0  # times as long as the best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,23 +102,35 @@ def verdict(rows: dict[str, dict[str, Any]], ours: str) -> dict[str, Any]:
 
 
 def take_turns(calls: dict[str, Call], seconds: float) -> dict[str, list[tuple[float, float]]]:
-    """(wall, CPU) seconds of single calls: three rounds or more, each led by another contestant."""
-    repeats = {name: repeats_for(call) for name, call in calls.items()}
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
+    """(wall, CPU) seconds of single calls: three rounds or more, each led by another contestant.
+
+    Who takes long and is far behind the best rests after one turn: more of them decide nothing.
+    """
+    repeats, times = {}, {}
+    for name, call in calls.items():
+        repeats[name], first = repeats_for(call)
+        times[name] = [first] if first[0] > LONG else []  # as good as a turn
     order, end = list(calls), time.perf_counter() + seconds
+    rounds = 0
     gc.collect()
     gc.freeze()  # what lives now is never walked again, so that a collection costs nothing
-    while len(times[order[0]]) < 3 or time.perf_counter() < end:
+    while rounds < 3 or time.perf_counter() < end:
+        best = min((min(t)[0] for t in times.values() if t), default=math.inf)
         for name in order:
-            times[name].append(clock(calls[name], repeats[name]))
+            if not times[name] or min(times[name])[0] <= max(LONG, BEHIND * best):
+                times[name].append(clock(calls[name], repeats[name]))
         order.append(order.pop(0))
+        rounds += 1
     gc.unfreeze()
     return times
 
 
-def repeats_for(call: Call, sample: float = 2e-3) -> int:
-    """How many calls make a sample that is long against the clock's resolution."""
-    return math.ceil(sample / max(min(clock(call, 1)[0] for _ in range(3)), 1e-7))
+def repeats_for(call: Call, sample: float = 2e-3) -> tuple[int, tuple[float, float]]:
+    """How many calls make a sample that is long against the clock's resolution; and one's time."""
+    first = clock(call, 1)
+    if first[0] < 10 * sample:  # short enough to be chance
+        first = min(first, clock(call, 1), clock(call, 1))
+    return math.ceil(sample / max(first[0], 1e-7)), first
 
 
 def clock(call: Call, repeats: int) -> tuple[float, float]:
