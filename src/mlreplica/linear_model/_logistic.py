@@ -45,6 +45,7 @@ regression algorithm (1992); Bach, Self-concordant analysis for logistic regress
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -57,7 +58,9 @@ from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
 
 BLOCK = 1 << 16  # entries of X in a block: it stays in the second-level cache between two products
+NARROW = 16  # columns up to which a Hessian is made along with the gradient, row by row
 EPS = np.finfo(np.float64).eps
+TINY = np.finfo(np.float64).tiny
 
 
 class Problem(NamedTuple):
@@ -91,6 +94,7 @@ class Point(NamedTuple):
     g: np.ndarray  # as V
     F: np.ndarray  # (n K,), in blocks: see Objective.of
     rho: float = np.inf  # of (5), if asked for
+    H: np.ndarray | None = None  # (4), if it came along
 
 
 @kernel
@@ -107,6 +111,35 @@ def two_classes(y, s, f, g, h):
         h[i] = s[i] * e * larger * larger
         total += s[i] * (np.log1p(e) + max(-z, 0.0))
     return total
+
+
+@kernel
+def two_classes_at(X, y, s, l2, v, f, g, H):
+    """f ← X̃v, g ← (3) and H ← (4) in one call; P. It is for little data: a product costs no call."""
+    n, p = X.shape
+    m = len(v)
+    for i in range(n):
+        f[i] = v[p] if m > p else 0.0
+        for j in range(p):
+            f[i] += X[i, j] * v[j]
+    r, h, x = np.empty(n), np.empty(n), np.ones(m)
+    P = two_classes(y, s, f, r, h)
+    for j in range(m):
+        g[j] = 0.0
+        for k in range(m):
+            H[j, k] = 0.0
+    for i in range(n):
+        for j in range(p):
+            x[j] = X[i, j]
+        for j in range(m):
+            g[j] += r[i] * x[j]
+            for k in range(m):
+                H[j, k] += h[i] * x[j] * x[k]
+    for j in range(p):
+        g[j] += l2 * v[j]
+        H[j, j] += l2
+        P += l2 / 2 * v[j] * v[j]
+    return P
 
 
 @kernel
@@ -173,6 +206,8 @@ class Objective:
         self.n, self.p = X.shape
         self.U = contrasts(self.K)
         self.shape = self.U.shape[1], self.p + self.intercept
+        self.few = self.K == 1 and not self.sparse and self.shape[1] <= NARROW
+        self.few = self.few and self.X.size <= BLOCK
         size = max(1, BLOCK // max(self.p, self.K))
         if self.sparse:
             size = self.n
@@ -201,7 +236,7 @@ class Objective:
 
     def weights(self, V):
         """W and b of V."""
-        W = self.U @ V
+        W = V if self.K == 1 else self.U @ V
         return W[:, : self.p], W[:, self.p] if self.intercept else np.zeros(self.K)
 
     def coordinates(self, W, b):
@@ -218,6 +253,10 @@ class Objective:
 
     def at(self, V, factor=None):
         """The Point at V: one pass over X, each block read once from memory."""
+        if self.few and factor is None:
+            F, g, H = np.empty(self.n), np.empty(V.shape), np.empty((V.size, V.size))
+            P = two_classes_at(self.X, self.y, self.s, self.l2, V[0], F, g[0], H)
+            return Point(V, P, g, F, H=H)
         W, b = self.weights(V)
         W = np.ascontiguousarray(W)
         F = np.empty(self.n * self.K)
@@ -264,9 +303,12 @@ class Objective:
 
         return self.each(work)[0]
 
-    def hessian(self, F):
+    def hessian(self, point):
         """(4) in the coordinates V, rows and columns in the order of V.ravel(); dense X only."""
-        size, m = self.shape[0] * self.shape[1], self.shape[1]
+        if point.H is not None:
+            return point.H
+        F, (a, m) = point.F, self.shape
+        size = a * m
 
         def work(X, y, s, rows):
             f = self.of(F, rows)
@@ -284,7 +326,9 @@ class Objective:
             return grams, B.T @ B
 
         grams, *rest = self.each(work)
-        H = np.einsum("ka,kb,kij->aibj", self.U, self.U, grams, optimize=True).reshape(size, size)
+        UU = (self.U[:, :, None] * self.U[:, None]).reshape(self.K, a * a)
+        H = (UU.T @ grams.reshape(self.K, m * m)).reshape(a, a, m, m)
+        H = H.transpose(0, 2, 1, 3).reshape(size, size)
         for R in rest:
             H -= R
         H.reshape(-1)[:: size + 1] += self.ridge().ravel()
@@ -409,9 +453,9 @@ class Factor:
     def __init__(self, H, shape, spread):
         """`spread`: of a row's scores for V of length one: 1 for two classes, otherwise √2."""
         self.shape = shape
-        d = np.sqrt(np.maximum(H.diagonal(), np.finfo(float).tiny))
-        L, info = lapack.dpotrf(H / np.outer(d, d), lower=1, clean=1, overwrite_a=1)
-        if info == 0 and np.diagonal(L).min() > 1e-7:
+        d = np.sqrt(np.maximum(H.diagonal(), TINY))
+        L, info = lapack.dpotrf(H / (d[:, None] * d), lower=1, clean=1, overwrite_a=1)
+        if info == 0 and L.diagonal().min() > 1e-7:
             root = lapack.dtrtri(L, lower=1)[0] / d
         else:  # dependent columns and no penalty: what the data do not determine stays put
             values, vectors = np.linalg.eigh(H / np.outer(d, d))
@@ -442,7 +486,8 @@ class Factor:
 
     def decrement(self, g):
         """λ = √(gᵀ H⁻¹ g)"""
-        return float(np.linalg.norm(self.root @ g.ravel()))
+        z = self.root @ g.ravel()
+        return math.sqrt(z @ z)
 
 
 def gap(P, decrement, rho, below=1.0):

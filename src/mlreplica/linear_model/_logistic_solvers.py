@@ -74,7 +74,7 @@ def search(objective, point, d, t=1.0):
 
 def newton(objective, point):
     """Yield the State at the start and after every step (8), until rounding ends the progress."""
-    factor = Factor(objective.hessian(point.F), objective.shape, spread(objective))
+    factor = Factor(objective.hessian(point), objective.shape, spread(objective))
     moved = 0.0  # δ: how much a score has changed since the Hessian was made
     last = np.inf
     while True:
@@ -86,7 +86,7 @@ def newton(objective, point):
             return
         last = decrement
         if moved > 0.0:
-            factor = Factor(objective.hessian(point.F), objective.shape, spread(objective))
+            factor = Factor(objective.hessian(point), objective.shape, spread(objective))
         new = search(objective, point, -factor.solve(point.g))
         if new is None:
             return
@@ -113,7 +113,7 @@ def certificate(problem, W, b):
     point = objective.at(objective.coordinates(W, b))
     if objective.sparse or point.V.size > MOST:
         return point.P
-    factor = Factor(objective.hessian(point.F), objective.shape, spread(objective))
+    factor = Factor(objective.hessian(point), objective.shape, spread(objective))
     return gap(point.P, factor.decrement(point.g), objective.rho(factor))
 
 
@@ -234,7 +234,7 @@ def lbfgs_by_sample(problem, objective, m, V=None):
         enough = np.sqrt(0.1 * np.prod(few.shape) / few.n)  # a third of what a sample is off by
         walk = quasi_newton(few, few.at(np.zeros(few.shape)), Bohning(few))
         V = next(point for point, decrement in walk if decrement <= enough).V
-    factor = Factor(few.hessian(few.at(V).F), few.shape, spread(few))
+    factor = Factor(few.hessian(few.at(V)), few.shape, spread(few))
     start = objective.at(V, factor)
     for point, decrement in quasi_newton(objective, start, factor):
         below = weight * np.exp(-objective.change(point.F, start.F))

@@ -212,7 +212,7 @@ def summarize_logistic(model, X, y, *, sample_weight=None, level=0.95) -> Logist
     point = polished(objective, *data.inside(model.coef_, model.intercept_), data.total)
     W, b = data.outside(*objective.weights(point.V))
 
-    H, m, has_b = objective.hessian(point.F), objective.shape[1], data.intercept
+    H, m, has_b = objective.hessian(point), objective.shape[1], data.intercept
     C = np.ones((1, 1)) if data.K == 1 else objective.U[1:] - objective.U[0]
     covariance = inverse(H, shifted(C, m, has_b, data.x0)) / data.total
     coef = np.column_stack([b, W]) if has_b else W
