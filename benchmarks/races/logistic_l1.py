@@ -222,7 +222,7 @@ RACES = [
         liblinear(1e-2, 3e-3, intercept=True, intercept_scaling=100.0)
         | {"skglm, 1e-4": skglm(1e-4, intercept=True)}
         | {"adelie, 1e-6": adelie(1e-6, intercept=True)},
-        ours(intercept=True),
+        ours(intercept=True, tol=5e-2),
         start=False,
     ),
     race(
@@ -233,6 +233,7 @@ RACES = [
         | {f"celer, {t:g}": celer(t) for t in (1e-2, 1e-3)}
         | {f"skglm, {t:g}": skglm(t) for t in (1e-3, 1e-4)}
         | {f"snapml, {t:g}": snapml(t) for t in (1e-3, 1e-4)},
+        ours(tol=5e-2),
         start=False,
     ),
     race(

@@ -256,6 +256,16 @@ def test_a_good_start_is_kept():
     np.testing.assert_array_equal(again.W, found.W)
 
 
+def test_steps_stay_whole_where_the_objective_is_but_rounding():
+    for seed in (0, 3):
+        rng = np.random.default_rng(seed)
+        X = sp.random_array((6000, 1000), density=0.01, format="csr", rng=rng)
+        f = X @ (rng.normal(size=1000) * (rng.random(1000) < 0.3)) + 0.3 * rng.normal(size=6000)
+        n = 6000
+        data = Problem(X, np.where(f > 0, 1.0, -1.0), np.full(n, 1.0 / n), 1.0 / n, 0.0, True, 1)
+        assert solved(data, tol=5e-13, most=12).gap <= 5e-13
+
+
 def test_tall_problems_start_on_a_sample(monkeypatch):
     data = problem(12_000, 60, C=0.1)
     first = next(cd.coordinate_descent(data, *start(data)))

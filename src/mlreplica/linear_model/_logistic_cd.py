@@ -56,6 +56,7 @@ FEW = 128  # columns up to which a working set is not worth its copy
 BLOCK = 1 << 17  # entries of X that a pass looks at together: they stay in the second-level cache
 COSTLY = 1e7  # multiplications in XᵀhX above which it is made only when needed
 SAMPLE = 8  # a tall problem starts on every eighth row
+ROUNDING = 1e-14  # of P: what its sum over the rows may be off, relative to itself
 
 
 class Look(NamedTuple):
@@ -256,7 +257,7 @@ def newton(problem, W, b, H=None, start=None):
         fall = np.vdot(now.V, dW) + now.r @ db + penalty(problem, W_new) - penalty(problem, W)
         while t > 1e-9:
             new = look(problem, W + t * dW, b + t * db)
-            if new.objective <= now.objective + 1e-4 * t * fall + 4e-16 * now.objective:
+            if new.objective <= now.objective + 1e-4 * t * fall + ROUNDING * now.objective:
                 W, b, now = W + t * dW, b + t * db, new
                 break
             t /= 2.0
