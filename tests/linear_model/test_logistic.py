@@ -65,9 +65,10 @@ def naive_newton(X, y, C, steps=30):
 # (a) properties
 
 
-@pytest.mark.parametrize("K", [2, 4])
+@pytest.mark.parametrize(("K", "narrow"), [(2, 16), (2, 0), (4, 16)])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_derivatives_are_finite_differences(K, intercept):
+def test_derivatives_are_finite_differences(monkeypatch, K, narrow, intercept):
+    monkeypatch.setattr(lg, "NARROW", narrow)
     X, y = points(K=K)
     objective = lg.Objective(problem(X, y, intercept=intercept, seed=1))
     V = np.random.default_rng(1).normal(size=objective.shape) * 0.3

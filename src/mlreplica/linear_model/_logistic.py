@@ -115,7 +115,7 @@ def two_classes(y, s, f, g, h):
 
 @kernel
 def two_classes_at(X, y, s, l2, v, f, g, H):
-    """f ← X̃v, g ← (3) and H ← (4) in one call; P. It is for little data: a product costs no call."""
+    """f ← X̃v, g ← (3) and H ← (4) in one call; P. For little data, where calls are the cost."""
     n, p = X.shape
     m = len(v)
     for i in range(n):
