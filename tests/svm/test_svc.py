@@ -14,11 +14,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from mlreplica import kernels
 from mlreplica.callbacks import Trace
 from mlreplica.svm import SVC, NuSVC
+from mlreplica.svm._hulls import nearest_points
 from mlreplica.svm._rows import Rows
 from mlreplica.svm._smo import problem, smo
 
@@ -336,11 +338,56 @@ def test_equal_rows_of_two_classes_are_refused_before_anything_is_solved(kernel,
         SVC(C=np.inf, kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y)
 
 
-def test_hard_margin_is_refused_when_enough_steps_separate_nothing(monkeypatch):
-    X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 2
-    monkeypatch.setattr("mlreplica.svm._svc.EFFORT", 1000)
-    with pytest.raises(ValueError, match="cannot be separated by more than"):
-        SVC(C=np.inf, gamma=0.1).fit(X, y)
+def hard_margin(gamma, **options):
+    """A fit with C=inf of labels without rhyme or reason, and its rows; a minute at most."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 2)), rng.integers(0, 2, 500)
+    with ThreadPoolExecutor(1) as pool:
+        model = SVC(C=np.inf, gamma=gamma, **options)
+        return pool.submit(lambda: model.fit(X, y)).result(timeout=60), X, y
+
+
+def test_a_hard_margin_that_rounding_hides_is_refused():
+    with pytest.raises(ValueError, match=r"cannot be separated by more than \d\.\de-06"):
+        hard_margin(gamma=1.0)
+
+
+def test_a_hard_margin_is_found_even_if_it_is_minute():
+    """A margin of 9e-5, where φ(x) has the length 1: pair steps alone would need many millions."""
+    model, X, y = hard_margin(gamma=10.0)
+    s, f = np.where(y == 1, 1.0, -1.0), model.decision_function(X)
+    assert (s * f).min() > 0.99
+    assert model.kkt_residual_ <= model.tol
+    assert model.fit_status_ == 0
+    K = rbf_kernel(X[model.support_], gamma=10.0)
+    length = np.sqrt(model.dual_coef_[0] @ K @ model.dual_coef_[0])
+    assert length / np.abs(model.dual_coef_).sum() == pytest.approx(model.margin_, rel=1e-3)  # (2)
+
+
+def test_a_hard_margin_that_steps_do_not_decide_is_not_called_inseparable():
+    with pytest.warns(ConvergenceWarning, match=r"violated by .* > tol") as said:
+        model, _, _ = hard_margin(gamma=10.0, max_iter=2000)
+    assert f"{model.kkt_residual_:.1e}" in str(said[0].message)
+    assert model.kkt_residual_ > model.tol
+    assert model.fit_status_ == 1
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.0, 3.0))
+def test_nearest_points_of_hulls_bound_their_distance(seed, shift):
+    rng = np.random.default_rng(seed)
+    X, s = rng.normal(size=(20, 3)), np.repeat([1.0, -1.0], [8, 12])
+    X[s > 0.0] += shift
+    steps = list(nearest_points(s[:, None] * s * (X @ X.T), s))
+    above = np.sqrt(max(min(square for _, square, _ in steps), 0.0))
+    for alpha, square, strip in steps:
+        assert_allclose([alpha[:8].sum(), alpha[8:].sum()], 1.0, rtol=1e-9)
+        assert (alpha >= 0.0).all()
+        w = X.T @ (s * alpha)
+        assert_allclose(square, w @ w, atol=1e-10)
+        assert_allclose(strip, (X @ w)[:8].min() - (X @ w)[8:].max(), atol=1e-10)
+        assert strip <= np.sqrt(max(square, 0.0)) * above + 1e-10
+    assert square - max(strip, 0.0) <= 1e-8
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e4])

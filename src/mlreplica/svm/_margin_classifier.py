@@ -121,9 +121,10 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         P, beta = dual
         yield from self._begin(rows, P._replace(row=row), beta)
 
-    def _begin(self, rows, P, beta):
-        """The solver, on its way."""
-        return SOLVERS[self.solver](rows, P, beta, watched=self._watched, **self._options)
+    def _begin(self, rows, P, beta, **options):
+        """The solver, on its way; `options` win over the parameters."""
+        options = self._options | options
+        return SOLVERS[self.solver](rows, P, beta, watched=self._watched, **options)
 
     def _publish_machines(self, X, codes, machines, betas, b):
         """Attributes from every machine's β and b, laid out as scikit-learn's are."""

@@ -11,7 +11,9 @@ tΣα − ½t²‖w‖², the dual at tα, is never above ½‖w*‖² = 1/(2·m
 
     margin ≤ ‖w‖ / Σ_i α_i,      w = Σ_i s_iα_i φ(x_i)                                       (2)
 
-which is next to 0, for some α on the way, if the classes cannot be separated.
+which is next to 0, for some α on the way, if the classes cannot be separated: only this counts as a
+proof. Pair steps may take millions to find such an α, or a w that separates classes whose margin is
+minute. Where K fits into memory the nearest points of the classes' hulls, `_hulls.py`, then tell.
 
 `NuSVC` has ν instead of C: with weights v_i of mean 1,
 
@@ -30,10 +32,10 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from ._hulls import nearest_points
 from ._margin_classifier import SOLVERS, MarginClassifier
 from ._smo import problem
 
-EFFORT = 4_000_000  # steps of the solver, or 100 a row, after which classes count as inseparable
 LEAST_MARGIN = 1e-5  # as a part of the longest φ(x): classes closer than this are not separated
 
 
@@ -220,33 +222,58 @@ class SVC(MarginClassifier):
             yield from super()._solver(grams, machine, dual)
 
     def _hard_margin(self, grams, machine):
-        """Raise C until no α is at its bound; (2) tells when there is no use in it."""
+        """Raise C until no α is at its bound; if that takes long, look for the hulls' distance."""
+        s, n = machine.s, len(machine.s)
         rows, row = grams.rows(machine.index)
         X = grams.X[machine.index]
-        if isinstance(X, np.ndarray) and meet(X, machine.s):
+        if isinstance(X, np.ndarray) and meet(X, s):
             raise ValueError(
                 "C=inf asks for a hard margin, but the classes cannot be separated: a row of one "
                 "is equal to a row of the other; use a finite C."
             )
-        scale = float(np.abs(rows.diag).max(initial=0.0)) or 1.0
-        C, beta, steps = 100.0 / scale, None, 0
-        effort = max(EFFORT, 100 * len(machine.s))
+        longest = float(np.abs(rows.diag).max(initial=0.0)) or 1.0
+        patience = n * n // 4 + 10_000  # steps that cost as much as `nearest_points` may
+        if self.max_iter != -1 or 16e-6 * n * n > self.cache_size:
+            patience = None
+        C, beta, steps = 100.0 / longest, None, 0
         while True:
-            P, _ = self._dual(machine, np.ones(len(machine.s)), C)
-            for state in self._begin(rows, P._replace(row=row), beta):
-                length = np.sqrt(max(float(state.beta @ (state.f - P.q)), 0.0))  # ‖w‖
-                total = float(np.abs(state.beta).sum())
-                separated = float((machine.s * (state.f + machine.s + state.b[0])).min()) > 0.0
-                tired = steps + state.pairs > effort and not separated
-                if tired or length < LEAST_MARGIN * np.sqrt(scale) * total:  # (2)
-                    raise ValueError(
-                        "C=inf asks for a hard margin, but the classes cannot be separated by more "
-                        f"than {length / total:.1e}, if at all; use a finite C or another kernel."
-                    )
-                yield feasible(state, machine.s)
-            if not (np.abs(state.beta) >= C).any() or state.violation > self.tol:
+            P, _ = self._dual(machine, np.ones(n), C)
+            left = {} if patience is None else {"max_pairs": patience - steps}
+            for state in self._begin(rows, P._replace(row=row), beta, **left):
+                square = float(state.beta @ (state.f - P.q))
+                refuse_if_close(square, float(np.abs(state.beta).sum()), longest)  # (2)
+                yield feasible(state, s)._replace(pairs=steps + state.pairs)
+            steps += state.pairs
+            solved = state.violation <= max(self.tol, state.floor)
+            free = not (np.abs(state.beta) >= C).any()
+            if (solved and free) or (patience is None and not solved):
                 return
-            C, beta, steps = 100.0 * C, state.beta, steps + state.pairs
+            beta, C = state.beta, 100.0 * C if solved else C
+            if patience is not None and steps >= patience:
+                patience, K = None, grams.between(machine.index, machine.index)
+                found = self._from_hulls(s[:, None] * s * K / longest, s, longest)
+                if found is not None:
+                    beta, C = found, 100.0 * float(np.abs(found).max())
+
+    def _from_hulls(self, Q, s, longest):
+        """β of the hard margin by the hulls' nearest points; None if they cannot tell."""
+        apart = None
+        for alpha, square, strip in nearest_points(Q, s):
+            refuse_if_close(square * longest, 2.0, longest)
+            if strip > 0.0:
+                apart = alpha, square
+            if strip >= (1.0 - 1e-3 * self.tol) * square:
+                break
+        if apart is None:
+            return None
+        alpha, square = apart
+        z = Q @ alpha
+        beta = np.zeros(len(s))
+        for sign in (1.0, -1.0):
+            mine = np.flatnonzero(s == sign)
+            held = mine[alpha[mine] * square >= z[mine] - z[mine].min()]
+            beta[held] = sign * alpha[held] / alpha[held].sum()
+        return beta * 2.0 / (longest * square)
 
     def _decision_of(self, state):
         """β and b of (1)"""
@@ -259,12 +286,31 @@ def meet(X, s):
     return len(np.intersect1d(place[s > 0.0], place[s < 0.0])) > 0
 
 
+def refuse_if_close(square, total, longest):
+    """Raise if (2) with ‖w‖² and Σα shows that the margin is next to nothing."""
+    length = np.sqrt(max(square, 0.0))
+    if length < LEAST_MARGIN * np.sqrt(longest) * total:
+        raise ValueError(
+            "C=inf asks for a hard margin, but the classes cannot be separated by more than "
+            f"{length / total:.1e}, if at all; use a finite C or another kernel."
+        )
+
+
 def feasible(state, s):
-    """A state of the hard margin: w is scaled until no row is inside, if all are on their sides."""
+    """A state of the hard margin: w is scaled until no row is inside, if all are on their sides.
+
+    Its violation of the optimality conditions is that without an upper bound on α.
+    """
     reach = float((s * (state.f + s + state.b[0])).min())
     square = float(state.beta @ (state.f + s))
     objective = 0.5 * square / reach**2 if reach > 0.0 else np.inf
-    return state._replace(objective=objective, gap=max(objective - state.dual, 0.0))
+    held = state.beta != 0.0
+    most, least = state.f[(s < 0.0) | held].max(), state.f[(s > 0.0) | held].min()
+    return state._replace(
+        objective=objective,
+        gap=max(objective - state.dual, 0.0),
+        violation=max(float(most - least), 0.0),
+    )
 
 
 class NuSVC(MarginClassifier):
