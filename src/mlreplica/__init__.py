@@ -22,6 +22,7 @@ __all__ = [
     "losses",
     "metrics",
     "persistence",
+    "plotting",
     "svm",
     "tree",
 ]

@@ -97,18 +97,48 @@ class Trace(Callback):
 
     def plot(self, fields=None, *, ax=None, log=True):
         """Draw the scalar fields against the step; a log scale where all values are positive."""
-        import matplotlib.pyplot as plt
+        from mlreplica.plotting._style import line, pyplot
 
         curves = self.scalars()
         steps = curves.pop("step")
-        ax = ax or plt.gca()
-        for name in fields or curves:
-            ax.plot(steps, curves[name], label=name)
+        ax = ax or pyplot().gca()
+        for k, name in enumerate(fields or curves):
+            ax.plot(steps, curves[name], label=name, **line(k))
         if log and all(v > 0 for name in fields or curves for v in curves[name]):
             ax.set_yscale("log")
         ax.set_xlabel("step")
         ax.legend(frameon=False)
         return ax
+
+    def animate(self, path=None, *, draw=None, X=None, y=None, frames=100, fps=8, title=None):
+        """A film of the states: their weights, or the plane of the rows, beside the curves so far.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it: `.html`, a page that needs nothing else, or `.gif`.
+        draw : callable of (figure, state), optional
+            Draws a state, a dictionary, in a matplotlib Figure; there is a default.
+        X, y : array-like, optional
+            The rows of the fit: of two columns they are drawn, with the line wᵀx + b = 0.
+        frames : int, default=100
+            At most so many states, evenly spaced, the first and the last among them.
+        fps : float, default=8
+            Pictures a second.
+        title : str, optional
+            What is to be seen.
+
+        Returns
+        -------
+        mlreplica.plotting.Animation
+            With `save`, `to_html` and `to_gif`; a notebook shows it.
+        """
+        from mlreplica.plotting._animation import animate
+
+        film = animate(self, draw, X=X, y=y, frames=frames, fps=fps, title=title)
+        if path is not None:
+            film.save(path)
+        return film
 
 
 def _place(context):

@@ -27,6 +27,7 @@ MODULES = [
     "kernels",
     "callbacks",
     "persistence",
+    "plotting",
 ]
 
 

@@ -8,56 +8,22 @@ from html import escape
 
 import numpy as np
 
-# The colours of the light theme by name; book.css has a second set for the dark one.
-PALETTE = {
-    "blue": "#0b6cb8",
-    "orange": "#c6521a",
-    "green": "#0f8464",
-    "purple": "#9a4f96",
-    "gold": "#a87400",
-    "sky": "#3d93c9",
-    "ink": "#26292f",
-    "muted": "#6b7079",
-    "grid": "#d9dce1",
-    "paper": "#fdfdfb",
-}
+from mlreplica.plotting import PALETTE
+from mlreplica.plotting import style as house_style
+
+# PALETTE is the light theme; book.css has a second set of these colours for the dark one.
 TSPAN = re.compile(r'<tspan x="([^"]*)" y="([^"]*)" style="([^"]*)">(.*?)</tspan>', re.DOTALL)
 MIXED = re.compile(r"<text>\s*<tspan.*?</text>", re.DOTALL)
-SERIES = ["blue", "orange", "green", "purple", "gold", "sky"]
 
 
 def style():
-    """matplotlib's settings for every figure of the book."""
-    from cycler import cycler
-
-    return {
-        "axes.edgecolor": PALETTE["muted"],
+    """matplotlib's settings for every figure of the book: the library's, on the page's paper."""
+    return house_style() | {
         "axes.facecolor": "none",
-        "axes.grid": True,
-        "axes.labelcolor": PALETTE["ink"],
-        "axes.prop_cycle": cycler(color=[PALETTE[name] for name in SERIES]),
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlelocation": "left",
-        "axes.titlesize": 11,
-        "axes.titleweight": "bold",
         "figure.facecolor": "none",
-        "font.size": 10.5,
-        "grid.color": PALETTE["grid"],
-        "grid.linewidth": 0.6,
-        "legend.frameon": False,
-        "lines.linewidth": 1.8,
-        "lines.markersize": 5,
-        "mathtext.fontset": "stix",
-        "patch.edgecolor": PALETTE["paper"],
         "savefig.facecolor": "none",
         "svg.fonttype": "none",
         "svg.hashsalt": "mlreplica",
-        "text.color": PALETTE["ink"],
-        "xtick.color": PALETTE["muted"],
-        "xtick.labelcolor": PALETTE["ink"],
-        "ytick.color": PALETTE["muted"],
-        "ytick.labelcolor": PALETTE["ink"],
     }
 
 

@@ -121,28 +121,10 @@ class BiasVariance:
         -------
         matplotlib Axes
         """
-        import matplotlib.pyplot as plt
+        from mlreplica.plotting._curves import BiasVarianceDisplay
+        from mlreplica.plotting._style import pyplot
 
-        ax, errors = ax or plt.gca(), self.standard_errors
-        terms = {"error": (self.error, errors.error), "variance": (self.variance, errors.variance)}
-        if np.all(np.isnan(self.bias2)):
-            terms["noise + bias²"] = self.noise_and_bias2, errors.bias2
-        else:
-            terms |= {"bias²": (self.bias2, errors.bias2), "noise": (self.noise, errors.noise)}
-        if self.param_range is None:
-            names, numbers = list(terms), np.array(list(terms.values()))
-            ax.barh(names, numbers[:, 0], xerr=numbers[:, 1])
-            ax.invert_yaxis()
-            ax.set_xlabel("squared error")
-            return ax
-        numeric = all(isinstance(value, int | float) for value in self.param_range)
-        x = self.param_range if numeric else [str(value) for value in self.param_range]
-        for name, (term, se) in terms.items():
-            (line,) = ax.plot(x, term, label=name, marker="." if name != "noise" else None)
-            ax.fill_between(x, term - 2 * se, term + 2 * se, color=line.get_color(), alpha=0.2)
-        ax.set(xlabel=self.param_name, ylabel="squared error")
-        ax.legend(frameon=False)
-        return ax
+        return BiasVarianceDisplay(self).plot(ax=ax or pyplot().gca()).ax_
 
 
 @validate_params(
