@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
 
+from mlreplica.linear_model import LogisticRegression
 from mlreplica.linear_model import _saga as saga
 from mlreplica.linear_model._logistic import Problem
 from mlreplica.linear_model._logistic_cd import coordinate_descent
@@ -119,3 +121,12 @@ def test_the_order_of_rows_is_drawn():
     a, b, c = (epochs(data, 2, seed=seed)[-1].W for seed in (0, 0, 1))
     np.testing.assert_array_equal(a, b)
     assert (a != c).any()
+
+
+def test_a_small_tol_asks_more_than_a_gap_of_rounding_can_prove():
+    X, y = make_blobs(20, centers=2, random_state=0, cluster_std=0.1)
+    best = LogisticRegression(C=1 / 22, solver="newton-cholesky", tol=1e-12).fit(X, y)
+    for solver in ("sag", "saga"):
+        model = LogisticRegression(C=1 / 22, solver=solver, tol=1e-11, random_state=10).fit(X, y)
+        np.testing.assert_allclose(model.coef_, best.coef_, atol=1e-9)
+        np.testing.assert_allclose(model.intercept_, best.intercept_, atol=1e-9)

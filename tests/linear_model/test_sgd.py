@@ -491,10 +491,30 @@ def test_says_that_the_objective_rose():
         SGDRegressor(random_state=0).fit(1e6 * X, y)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_epochs_that_nobody_watches_run_together(monkeypatch, classes):
+    from mlreplica.linear_model import _sgd
+
+    monkeypatch.setattr(_sgd, "VISITS", 4 * 60)  # four epochs, then two
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % classes
+    X = rng.normal(size=(60, 5)) + 2.0 * rng.normal(size=(classes, 5))[y]
+    for model in (
+        Perceptron(max_iter=6, tol=None),  # some of its problems come to rest, at once or later
+        SGDClassifier(max_iter=6, tol=None, random_state=0, penalty="l1"),
+        SGDClassifier(max_iter=6, tol=None, random_state=0, learning_rate="adaptive"),
+    ):
+        together = clone(model).fit(X, y)
+        watched = clone(model).set_callbacks(trace := Trace()).fit(X, y)
+        assert together.n_iter_ == watched.n_iter_ == len(trace.states)
+        np.testing.assert_array_equal(together.coef_, watched.coef_)
+        np.testing.assert_array_equal(together.intercept_, watched.intercept_)
+
+
 def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
     from mlreplica.linear_model import _sgd
 
-    calls, descend = [], _sgd.descend
+    calls, descend = [], _sgd.descend_often
 
     def interrupted(*args):
         calls.append(1)
@@ -502,7 +522,7 @@ def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
             raise KeyboardInterrupt
         return descend(*args)
 
-    monkeypatch.setattr(_sgd, "descend", interrupted)
+    monkeypatch.setattr(_sgd, "descend_often", interrupted)
     X, y = numbers()
     with pytest.warns(ConvergenceWarning, match="interrupted after 2 epochs"):
         model = SGDRegressor(random_state=0).fit(X, y)

@@ -38,7 +38,7 @@ from mlreplica.core.blas import dot
 from mlreplica.core.jit import kernel
 
 from ._logistic import State
-from ._logistic_cd import certificate, look, sums
+from ._logistic_cd import ROUNDING, certificate, look, sums
 from ._penalty import soft_threshold
 
 
@@ -167,7 +167,8 @@ def saga(problem, W, b, rng, step=None):
         gap = certificate(problem, known, now)
         step_b, size = np.abs(b - old[1]).max(), max(np.abs(W).max(), np.abs(b).max(), 1e-300)
         change = max(np.abs(W - old[0]).max(), step_b) / size
-        yield State(W, b.copy(), now.objective, gap, min(float(change), (2.0 * gap) ** 0.5))
+        proved = max(gap, ROUNDING * now.objective)  # a gap of nothing but rounding proves no more
+        yield State(W, b.copy(), now.objective, gap, min(float(change), (2.0 * proved) ** 0.5))
 
 
 def mean_gradient(X, memory, s):

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import functools
 import math
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ AHEAD = 6  # rows between asking for one and using it
 NUMBERS, INDICES = np.uint64(8), np.uint64(16)  # of 8 and 4 bytes, in a line of the cache
 CACHE = 1 << 16  # numbers that stay near the processor, so that asking ahead is wasted
 BLOCK = 8192  # rows of which the loss is computed at a time
+VISITS = 1 << 14  # rows that unwatched epochs visit in one call of the kernel
 LARGEST = 1e12  # of |g|: keeps a step finite
 MAX_INT = np.iinfo(np.int32).max
 NONE = np.empty(0)
@@ -189,6 +191,22 @@ def descend(
 
 
 @kernel
+def descend_often(
+    times, data, indices, begin, end, y, c, x_sq, g, scores, batch, eta, code, a, cap, half,
+    w, b, rate, l2, l1, u, q, s, s_b, k,
+):  # fmt: skip
+    """`descend` for several epochs of equally many rows, one after the other in begin, end, y …"""
+    m, square, absolute = len(begin) // times, 0.0, 0.0
+    for e in range(times):
+        i, j = e * m, (e + 1) * m
+        b, u, s_b, square, absolute = descend(
+            data, indices, begin[i:j], end[i:j], y[i:j], c[i:j], x_sq[i:j], g[i:j], scores[i:j],
+            batch, eta[i:], code, a, cap, half, w, b, rate, l2, l1, u, q, s, s_b, k + i,
+        )  # fmt: skip
+    return b, u, s_b, square, absolute
+
+
+@kernel
 def shuffled(order, seed):
     """Fisher and Yates's permutation in place, from the xorshift generator of scikit-learn."""
     n = len(order)
@@ -270,13 +288,14 @@ class Means(NamedTuple):
 
 def epochs(
     X, y, c, w, b, means, *, loss, schedule, penalty, rate, seeds, batch=1, t=1.0, held_out=None,
-    tol=-math.inf, patience=5, score=None, watched=True, n_jobs=None,
+    tol=-math.inf, patience=5, score=None, watched=True, most=1, n_jobs=None,
 ):  # fmt: skip
     """Yield an `Epoch` until every problem has either come to rest or ceased to improve.
 
     Row k of y, c, w and b is one problem; seeds[k], if there are seeds, permutes its rows between
     epochs, and rows of weight 0 are absent. What improves is objective (1), or score(k, w, b). A
     problem is at rest after an epoch without a gradient or a penalty: nothing can move it again.
+    Where nobody looks at w between epochs, several of the `most` to come may run before a yield.
     """
     problems, p = w.shape
     data, indices, starts, ends = csr_parts(X)
@@ -290,14 +309,15 @@ def epochs(
     needs_norms = needs_norms and indices is None
     x_sq = np.einsum("ij,ij->i", X, X) if needs_norms else NONE
     a = float(parameter_of(loss))
-    ones = np.ones(c.shape[1]) if (c == 1.0).all() else None
+    ones = (c == 1.0).all()
     averaged, u = means.start > 0, np.zeros(problems)
     q = np.zeros((problems, p)) if penalty.l1 > 0.0 else [None] * problems
     best, stale, slower = [math.inf] * problems, [0] * problems, [1.0] * problems
-    moves, losses, values = [0] * problems, [0.0] * problems, [0.0] * problems
+    moves, losses, values = [[0]] * problems, [0.0] * problems, [0.0] * problems
     passive = schedule.passive
     at_rest_ends = penalty == Penalty() and not averaged
     threaded = problems > 1 and y.size * p > 1e6  # a small epoch ends before a thread starts
+    alone = watched or score is not None or batch > 1 or loss.code < 0
 
     def current(k=slice(None)):
         """w and b, or their averages once these have begun."""
@@ -305,12 +325,15 @@ def epochs(
         return (means.w[k], means.b[k]) if begun else (w[k], b[k])
 
     def visit(k):
-        """One epoch of problem k; False if it was the last."""
-        if orders:
-            rows[k] = rows[k].take(orders[k])
-        i = rows[k] if held_out is None else rows[k][~held_out[rows[k]]]
+        """Some epochs of problem k; False if the last of them was its last."""
+        visits = []
+        for _ in range(together):
+            if orders:
+                rows[k] = rows[k].take(orders[k])
+            visits.append(rows[k] if held_out is None else rows[k][~held_out[rows[k]]])
+        i = visits[0] if together == 1 else np.concatenate(visits)
         m, done = len(i), max(0.0, t[k] - means.start)
-        y_k, c_k = y[k].take(i), c[k].take(i) if ones is None else ones[:m]
+        y_k, c_k = y[k].take(i), np.ones(m) if ones else c[k].take(i)
         begin, norms = starts.take(i), x_sq.take(i) if needs_norms else NONE
         end = begin + np.uint64(p) if indices is None else ends.take(i)
         eta = schedule(t[k], -(-m // batch))
@@ -327,9 +350,9 @@ def epochs(
             if own:
                 f = X[i[now]] @ w[k] + b[k]
                 g[now] = -c_k[now] * np.clip(loss.gradient(y_k[now], f), -LARGEST, LARGEST)
-            b[k], u[k], s_b, *norms_met = descend(
-                data, indices, begin[now], end[now], y_k[now], c_k[now], norms[now], g[now],
-                scores[now], batch, eta[first // batch :], loss.code, a, *passive,
+            b[k], u[k], s_b, *norms_met = descend_often(
+                together, data, indices, begin[now], end[now], y_k[now], c_k[now], norms[now],
+                g[now], scores[now], batch, eta[first // batch :], loss.code, a, *passive,
                 w[k], b[k], rate, penalty.l2, penalty.l1, u[k], q[k], s, s_b,
                 t[k] + first // batch - means.start if averaged else -math.inf,
             )  # fmt: skip
@@ -344,7 +367,7 @@ def epochs(
                 f"Floating-point under-/overflow occurred at epoch #{number}: w or b is not "
                 "finite. Scaling input data with StandardScaler or MinMaxScaler might help."
             )
-        moves[k] = int(np.count_nonzero(g))
+        moves[k] = np.count_nonzero(g.reshape(together, -1), axis=1).tolist()
         if watched:
             losses[k] = total(loss, y_k, scores, c_k) / max(m, 1)
             if batch > 1:
@@ -354,7 +377,8 @@ def epochs(
         value = values[k] if score is None else -score(k, *current(k))
         stale[k] = stale[k] + 1 if value > best[k] - tol else 0
         best[k] = min(best[k], value)
-        if at_rest_ends and moves[k] == 0:
+        if at_rest_ends and 0 in moves[k]:
+            moves[k] = moves[k][: moves[k].index(0) + 1]
             return False
         if stale[k] < patience:
             return True
@@ -364,11 +388,12 @@ def epochs(
 
     active, number = list(range(problems)), 0
     while active:
-        number += 1
+        together = 1 if alone else max(1, min(VISITS // c.shape[1], most - number))
+        number += together
         goes_on = run(visit, active, n_jobs=n_jobs) if threaded else [visit(k) for k in active]
         nan = 0.0 if watched else math.nan
-        moved = sum(moves[k] for k in active)
-        yield Epoch(*current(), moved, sum(losses) + nan, sum(values) + nan)
+        for moved in zip_longest(*(moves[k] for k in active), fillvalue=0):
+            yield Epoch(*current(), sum(moved), sum(losses) + nan, sum(values) + nan)
         active = [k for k, on in zip(active, goes_on, strict=True) if on]
 
 

@@ -160,6 +160,7 @@ class StochasticDescent(CallbackSupport, ValidatedOnce, BaseEstimator):
         dtype, sparse, problems = X.dtype, sp.issparse(X), len(w)
         fitting = max_iter is None
         limited = fitting and self.tol is not None
+        most = self.max_iter if fitting else max_iter
         means = self._means(w)
         ratio = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         alpha = 0.0 if self.penalty is None else float(self.alpha)
@@ -188,12 +189,13 @@ class StochasticDescent(CallbackSupport, ValidatedOnce, BaseEstimator):
             watched=bool(
                 (score is None and limited) or self.verbose or getattr(self, "_skl_callbacks", None)
             ),
+            most=most,
             n_jobs=n_jobs,
         )
         state = iterate(
             self,
             self._states(solver),
-            max_iter=self.max_iter if fitting else max_iter,
+            max_iter=most,
             advice=ADVICE if limited else None,
             publish=lambda e: self._shaped(e.w.copy(), e.b.copy()) | {"t_": self.t_},
             X=X,
