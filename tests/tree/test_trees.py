@@ -16,6 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica import tree as ours
 from mlreplica.callbacks import Trace
+from mlreplica.core.nodes import grow_nodes
+from mlreplica.core.tree import apply_rows
 from mlreplica.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -297,12 +299,57 @@ def test_text_and_drawings():
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     other = sklearn.tree.DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     for options in ({}, {"show_weights": True, "decimals": 1}, {"max_depth": 0, "spacing": 2}):
-        assert export_text(model, **options) == sklearn.tree.export_text(other, **options)
+        named = {"feature_names": list(X.columns), **options}  # ours knows them from fit
+        assert export_text(model, **options) == sklearn.tree.export_text(other, **named)
     bundle = model._repr_mimebundle_()
     assert bundle["text/html"].count("<rect") == model.tree_.node_count
     assert "petal" in bundle["text/html"]
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+def test_drawn_boxes_say_what_scikit_learns_say_and_do_not_overlap(depth):
+    X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=True)
     plt.switch_backend("Agg")
+    for kind, options in (
+        ("DecisionTreeClassifier", {"class_names": ["no", "yes"], "filled": True}),
+        ("DecisionTreeClassifier", {"class_names": True, "proportion": True, "node_ids": True}),
+        ("DecisionTreeRegressor", {"label": "root", "max_depth": 1, "rounded": True}),
+    ):
+        plt.close("all")
+        options["feature_names"] = list(X.columns)
+        models = [getattr(m, kind)(max_depth=depth, random_state=0) for m in (ours, sklearn.tree)]
+        drawn = ours.plot_tree(models[0].fit(X, y), **options)
+        assert min(box.get_fontsize() for box in drawn) > 9.9
+        drawn[0].figure.canvas.draw()
+        frames = [b.get_bbox_patch().get_window_extent() for b in drawn if b.get_bbox_patch()]
+        for i, frame in enumerate(frames):
+            assert not any(frame.overlaps(other) for other in frames[:i])
+            assert drawn[0].figure.bbox.containsx(frame.x0)
+            assert drawn[0].figure.bbox.containsx(frame.x1)
+        expected = sklearn.tree.plot_tree(models[1].fit(X, y), **options)
+        assert [a.get_text() for a in drawn] == [a.get_text() for a in expected]
+    narrow = plt.figure(figsize=(3, 2)).add_subplot()
+    assert ours.plot_tree(models[0], ax=narrow)[0].get_fontsize() < 9
+    with pytest.raises(ValueError, match="label"):
+        ours.plot_tree(models[0], label="some")
     plt.close("all")
-    boxes = ours.plot_tree(DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y))
-    assert min(box.get_fontsize() for box in boxes) >= 7
-    plt.close("all")
+
+
+def test_a_poisson_leaf_never_predicts_0():
+    X, y = datasets.make_regression(400, 10, random_state=0)
+    y = np.where((y > -9.0) & (y < 0.0), 0.0, abs(y))
+    model = DecisionTreeRegressor(criterion="poisson", random_state=0).fit(X, y)
+    assert model.predict(X).min() > 0.0
+
+
+def test_read_only_arrays_run_the_code_of_writable_ones():
+    kernels = grow_nodes, apply_rows
+    X, y = datasets.load_iris(return_X_y=True)
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    leaves, compiled = model.apply(X), [len(k.dispatcher.overloads) for k in kernels]
+    columns = np.asfortranarray(X)  # its transpose reaches the kernel as it is
+    for array in (X, y, columns):
+        array.setflags(write=False)
+    for rows in (X, columns):
+        np.testing.assert_array_equal(clone(model).fit(rows, y).apply(rows), leaves)
+    assert [len(k.dispatcher.overloads) for k in kernels] == compiled

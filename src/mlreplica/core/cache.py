@@ -25,7 +25,8 @@ SHIP_TO = os.environ.get("MLREPLICA_SHIP_TO")  # set while a wheel is built
 SHIPPED = Path(SHIP_TO or PACKAGE / "_kernels")
 
 
-MARKS = b"@kernel", b"@formula", b"@strict", b"@piece"  # how a file shows that it holds kernels
+# How a file shows that it holds kernels.
+MARKS = b"@kernel", b"@formula", b"@strict", b"@lean", b"@piece"
 
 
 @functools.cache

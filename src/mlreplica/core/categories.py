@@ -32,8 +32,8 @@ from .splits import (
     MIN_WEIGHT,
     OUTPUTS,
     WEIGHT,
+    lean,
     move,
-    strict,
     worth,
 )
 
@@ -47,7 +47,7 @@ WORD, BIT = np.int64(6), np.int64(63)  # bit c & 63 of word c >> 6 stands for ca
 #              the categories in use
 
 
-@strict
+@lean
 def goes_left(x: Any, words: Any, missing_left: Any) -> Any:
     """1 if a row of category x goes left: it is in the set, or missing and those go left."""
     if np.isnan(x):
@@ -58,7 +58,7 @@ def goes_left(x: Any, words: Any, missing_left: Any) -> Any:
     return np.int64((words[c >> WORD] >> np.uint64(c & BIT)) & np.uint64(1))
 
 
-@strict
+@lean
 def sort_by_mean(used: Any, n_used: Any, sums: Any, weights: Any, s: Any) -> None:
     """Put categories in the order of the means of statistic s: Shell's sort."""
     gap = 1
@@ -75,7 +75,7 @@ def sort_by_mean(used: Any, n_used: Any, sums: Any, weights: Any, s: Any) -> Non
         gap //= 3
 
 
-@strict
+@lean
 def is_better(k: Any, n_left: Any, t: Any, limits: Any, node: Any, work: Any) -> Any:
     """Whether the children of statistics L and R beat the best so far, which they then become."""
     node_i, node_f, node_v = node
@@ -95,7 +95,7 @@ def is_better(k: Any, n_left: Any, t: Any, limits: Any, node: Any, work: Any) ->
     return True
 
 
-@strict
+@lean
 def scan_order(k: Any, n_used: Any, limits: Any, node: Any, work: Any, categories: Any) -> Any:
     """The best cut of the categories in their order: how many go left, or 0."""
     _, _, sums, weights, counts, used = categories
@@ -113,7 +113,7 @@ def scan_order(k: Any, n_used: Any, limits: Any, node: Any, work: Any, categorie
     return found
 
 
-@strict
+@lean
 def scan_all(k: Any, n_used: Any, limits: Any, node: Any, work: Any, categories: Any) -> Any:
     """The best of all partitions, the last category right: bits of those that go left, or 0."""
     _, _, sums, weights, counts, used = categories
@@ -135,7 +135,7 @@ def scan_all(k: Any, n_used: Any, limits: Any, node: Any, work: Any, categories:
     return found
 
 
-@strict
+@lean
 def draw_set(k: Any, n_used: Any, limits: Any, node: Any, work: Any, categories: Any) -> Any:
     """Toss a coin for every category, those left first: how many, or 0 if not better."""
     _, _, sums, weights, counts, used = categories
@@ -159,7 +159,7 @@ def draw_set(k: Any, n_used: Any, limits: Any, node: Any, work: Any, categories:
     return left if is_better(k, n_left, t, limits, node, work) else 0
 
 
-@strict
+@lean
 def write_set(k: Any, left: Any, n_used: Any, node: Any, categories: Any) -> Any:
     """Keep the smaller child's categories, of which `left` come first; 1 if the missing go left."""
     node_i = node[0]
@@ -182,7 +182,7 @@ def write_set(k: Any, left: Any, n_used: Any, node: Any, categories: Any) -> Any
     return side
 
 
-@strict
+@lean
 def weigh_categories(
     k: Any, f: Any, x: Any, at_random: Any, rows: Any, y: Any, codes: Any, w: Any, limits: Any,
     node: Any, work: Any, categories: Any,

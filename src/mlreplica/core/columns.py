@@ -62,7 +62,9 @@ class Columns:
             return keys
 
         def sort(part: slice) -> None:
-            done = sort_columns(self.X[part], keys[part], self.levels[part])
+            memory = np.empty((2, self.n), np.int64), np.empty((3, 1 << DIGIT), np.int64)
+            done = np.empty(len(keys[part]), np.bool_)
+            sort_columns(self.X[part], keys[part], self.levels[part], *memory, done)
             for f in np.arange(self.p)[part][~done]:
                 order = np.argsort(self.X[f], kind="stable")
                 self.levels[f] = rank_sorted(self.X[f], order, keys[f])
@@ -133,13 +135,25 @@ def turned(X: Any, n_jobs: int | None) -> Any:
     return out
 
 
-@kernel(fastmath=frozenset())  # x + 0.0 must not be taken for x
-def sort_columns(X: Any, keys: Any, levels: Any) -> Any:
-    """Fill keys and levels; False for a column that too many numbers close together make slow."""
+@kernel(part=True, borrow=True)
+def scatter(a: Any, b: Any, m: int, shift: Any, mask: Any, count: Any) -> None:
+    """b[:m] = a[:m], stably in the order of the digit at `shift`; count: how often each occurs."""
+    total = 0
+    for k in range(mask + 1):
+        c = count[k]
+        count[k] = total
+        total += c
+    for i in range(m):
+        k = (a[i] >> shift) & mask
+        b[count[k]] = a[i]
+        count[k] += 1
+
+
+@kernel(fastmath=frozenset(), borrow=True)  # x + 0.0 must not be taken for x
+def sort_columns(X: Any, keys: Any, levels: Any, spare: Any, count: Any, done: Any) -> None:
+    """Fill keys, levels and done: False for a column that numbers close together make slow."""
     p, n = X.shape
-    a, b = np.empty(n, np.int64), np.empty(n, np.int64)
-    count = np.empty((3, 1 << DIGIT), np.int64)
-    done = np.empty(p, np.bool_)
+    a, b = spare[0], spare[1]
     mask = (1 << DIGIT) - 1
     for f in range(p):
         x = X[f]
@@ -156,18 +170,9 @@ def sort_columns(X: Any, keys: Any, levels: Any) -> Any:
             count[2, high >> (2 * DIGIT)] += 1
         for digit in range(3):
             shift = RANK + digit * DIGIT
-            here = count[digit]
-            if here[(a[0] >> shift) & mask] == n:  # the same digit in all
+            if count[digit, (a[0] >> shift) & mask] == n:  # the same digit in all
                 continue
-            total = 0
-            for k in range(len(here)):
-                c = here[k]
-                here[k] = total
-                total += c
-            for i in range(n):
-                k = (a[i] >> shift) & mask
-                b[here[k]] = a[i]
-                here[k] += 1
+            scatter(a, b, n, shift, mask, count[digit])
             a, b = b, a
         moves = 8 * n
         for i in range(1, n):  # insertion among those with the same highest 31 bits
@@ -189,7 +194,6 @@ def sort_columns(X: Any, keys: Any, levels: Any) -> Any:
             row = other
             keys[f, i] = (rank << RANK) | row
         levels[f] = rank + (x[row] == x[row])
-    return done
 
 
 def rank_sorted(x: Any, order: Any, keys: Any) -> Any:

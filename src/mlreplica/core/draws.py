@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .splits import strict
+from .splits import lean
 
 
-@strict
+@lean
 def draw(state: Any) -> Any:
     """The next of 2³¹ whole numbers by Marsaglia's xorshift of 32 bits."""
     s = state[0]
@@ -22,7 +22,7 @@ def draw(state: Any) -> Any:
     return s & 0x7FFFFFFF
 
 
-@strict
+@lean
 def draw_between(state: Any, least: float, most: float) -> Any:
     """A random number from `least` to below `most`."""
     number = np.float64(draw(state))

@@ -114,7 +114,7 @@ def grow(
     K, y = int(classes.max()), y.ravel()
     kind = CRITERIA[criterion]
     codes = None if n_classes is None else y.astype(np.int32, copy=False)
-    every = outputs > 1 or kind in (POISSON, ABSOLUTE)
+    every = True if outputs > 1 or kind == POISSON else None
     if kind == GINI and K == 2 and outputs == 1:  # as a sum of zeros and ones
         codes = None
     elif n_classes is not None and monotonic_cst is not None:
@@ -205,7 +205,7 @@ def fill_tables(
         node,
         (np.arange(p), np.zeros(p, np.int64), state, np.zeros(2), np.empty(width), np.empty(width)),
         (np.empty(most, np.int64), np.empty(m, np.int32), np.empty(n, np.uint8)),
-        limits[MAX_LEAVES] > 0,
+        True if limits[MAX_LEAVES] > 0 else None,
         medians,
         categories := category_tables(columns, most, width),
     )

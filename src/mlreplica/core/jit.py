@@ -49,18 +49,21 @@ class Kernel:
         fastmath: frozenset[str],
         part: bool = False,
         inline: bool = False,
+        borrow: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self.fastmath, self.is_part = function, fastmath, part
-        self.inline = inline
+        self.inline, self.borrow = inline, borrow
 
     @functools.cached_property
     def dispatcher(self) -> Any:
         """Numba's object behind this kernel when Python calls it: kept on disk."""
         from .cache import KernelCache
+        from .readonly import serve_readonly
 
-        dispatcher = self.compiled()
+        dispatcher = self.compiled(no_cfunc_wrapper=True)
         dispatcher._cache = KernelCache(self.py_func)
+        serve_readonly(dispatcher)
         return dispatcher
 
     @functools.cached_property
@@ -77,8 +80,13 @@ class Kernel:
 
     def compiled(self, **options: Any) -> Any:
         """What Numba makes of the function, at the first call with arguments of new types."""
-        fastmath = set(self.fastmath)
-        jit = import_numba().njit(nogil=True, error_model="numpy", fastmath=fastmath, **options)
+        jit = import_numba().njit(
+            nogil=True,
+            error_model="numpy",
+            fastmath=set(self.fastmath),
+            _nrt=not self.borrow,
+            **options,
+        )
         return jit(self.py_func)
 
     @property
@@ -103,7 +111,11 @@ class Formula(Kernel):
 def kernel(function: Callable[..., Any]) -> Any: ...
 @overload
 def kernel(
-    *, fastmath: frozenset[str] = SAFE, part: bool = False, inline: bool = False
+    *,
+    fastmath: frozenset[str] = SAFE,
+    part: bool = False,
+    inline: bool = False,
+    borrow: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
@@ -111,16 +123,18 @@ def kernel(
     fastmath: frozenset[str] = SAFE,
     part: bool = False,
     inline: bool = False,
+    borrow: bool = False,
 ) -> Any:
     """Mark a loop for compilation; widen `fastmath` only where the result is proved unharmed.
 
     A `part` is optimised only within the kernels that call it (`core/parts.py`): for many small
     kernels that call each other. An `inline` part becomes a piece of its caller: for one that is
-    called in one place and takes many arguments.
+    called in one place and takes many arguments. One that `borrow`s makes no array, but works on
+    those it is given and on slices of them: without counting who uses them, there is less to write.
     """
     if function is None:
-        return functools.partial(kernel, fastmath=fastmath, part=part, inline=inline)
-    return function if PURE_PYTHON else Kernel(function, fastmath, part, inline)
+        return functools.partial(kernel, fastmath=fastmath, part=part, inline=inline, borrow=borrow)
+    return function if PURE_PYTHON else Kernel(function, fastmath, part, inline, borrow)
 
 
 def formula(function: Callable[..., Any]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .columns import RANK, ROW
 from .sorting import sort_keys
-from .splits import MIN_LEAF, MIN_WEIGHT, allowed, strict
+from .splits import MIN_LEAF, MIN_WEIGHT, allowed, lean
 
 # What the kernels share is packed in a plain tuple:
 # medians = (ranks, levels, a, b, count, order, place, tree, error, value): ranks of the targets of
@@ -22,7 +22,7 @@ from .splits import MIN_LEAF, MIN_WEIGHT, allowed, strict
 #           Fenwick tree, and for prefixes and suffixes their errors and medians
 
 
-@strict
+@lean
 def deviation(order: Any, m: Any, y: Any, w: Any, o: Any, outputs: Any, W: Any) -> Any:
     """(median, Σ w|y − median|) of m rows of weight W, in the order of their targets."""
     upto, low, high, w_row = 0.0, -1, -1, 1.0
@@ -45,7 +45,7 @@ def deviation(order: Any, m: Any, y: Any, w: Any, o: Any, outputs: Any, W: Any) 
     return median, error
 
 
-@strict
+@lean
 def center(lo: Any, hi: Any, rows: Any, y: Any, w: Any, V: Any, medians: Any) -> Any:
     """Put the targets of a node in order, their medians in V; return its weight and impurity."""
     ranks, levels, a, b, count, order, place, _, _, _ = medians
@@ -58,7 +58,7 @@ def center(lo: Any, hi: Any, rows: Any, y: Any, w: Any, V: Any, medians: Any) ->
         for i in range(m):
             row = np.int64(rows[lo + i])
             a[i] = (np.int64(ranks[o, row]) << RANK) | row
-        keys = sort_keys(a, b, m, levels[o], count)
+        keys = b if sort_keys(a, b, m, levels[o], count) else a
         for i in range(m):
             order[o, i] = keys[i] & ROW
             place[o, order[o, i]] = i
@@ -67,7 +67,7 @@ def center(lo: Any, hi: Any, rows: Any, y: Any, w: Any, V: Any, medians: Any) ->
     return W, error / outputs / W
 
 
-@strict
+@lean
 def add_errors(
     seg: Any, first: Any, step: Any, y: Any, w: Any, o: Any, medians: Any, end: Any
 ) -> None:
@@ -116,7 +116,7 @@ def add_errors(
         value[i] = 0.5 * (v + y[order[high] * outputs + o])
 
 
-@strict
+@lean
 def weigh_medians(
     seg: Any, m: Any, missing: Any, y: Any, w: Any, T: Any, limits: Any, bounds: Any,
     medians: Any, best: Any,
@@ -158,7 +158,7 @@ def weigh_medians(
     return found, missing_left
 
 
-@strict
+@lean
 def weigh_parts(
     x: Any, threshold: Any, side: Any, lo: Any, hi: Any, rows: Any, y: Any, w: Any, T: Any,
     L: Any, R: Any, medians: Any,

@@ -49,9 +49,9 @@ from .splits import (
     allowed,
     gained,
     impurity,
+    lean,
     move,
     piece,
-    strict,
     weigh,
     worth,
 )
@@ -63,6 +63,7 @@ from .splits import (
 # sorting    = (ranks, own_keys, other_keys, count, own_y, own_codes, own_w) or None: the columns'
 #              ranks; the keys and targets of a node's rows, side by side
 # at_random  = True or None. One of these three is not None
+# best_first = True or None: the node that gains most is split next
 # signs      = monotonic constraints, table = x·log(x) of whole numbers; or empty
 # work       = (features, constant, state, best, L, R): the columns, those known to be constant
 #              first; the state of the random numbers; the best split so far; statistics
@@ -70,18 +71,17 @@ from .splits import (
 # medians, categories: of `core/medians.py` and `core/categories.py`, or None
 
 
-@strict
+@lean
 def describe(
     k: Any, rows: Any, y: Any, codes: Any, w: Any, every: Any, limits: Any, node: Any, medians: Any
 ) -> None:
     """Weight, statistics and impurity of node k, and whether it must be a leaf."""
-    node_i, node_f, node_v = node
-    lo, hi, V = node_i[k, LO], node_i[k, HI], node_v[k]
-    outputs, criterion = limits[OUTPUTS], limits[CRITERION]
-    W, second, w_row = 0.0, 0.0, 1.0
+    whole, real, V = node[0][k], node[1][k], node[2][k]
+    lo, hi, outputs, criterion = whole[LO], whole[HI], limits[OUTPUTS], limits[CRITERION]
+    W, S, second, w_row = 0.0, 0.0, 0.0, 1.0
     if medians is not None:
-        W, node_f[k, IMPURITY] = center(lo, hi, rows, y, w, V, medians)
-    elif every:
+        W, real[IMPURITY] = center(lo, hi, rows, y, w, V, medians)
+    else:
         for c in range(len(V)):
             V[c] = 0.0
         for i in range(lo, hi):
@@ -89,46 +89,40 @@ def describe(
             if len(w) > 0:
                 w_row = w[row]
             W += w_row
-            move(V, row, y, codes, w_row, limits)
-            if y is not None:
-                for o in range(outputs):
-                    v = y[row * outputs + o]
-                    if criterion == SQUARED:
-                        second += w_row * v * v
-                    elif v > 0.0:
-                        second += w_row * v * np.log(v)
-    elif y is not None:  # one number, or two classes
-        S = 0.0
-        for i in range(lo, hi):
-            row = np.int64(rows[i])
-            if len(w) > 0:
-                w_row = w[row]
-            W += w_row
-            wy = w_row * y[row]
-            S += wy
-            second += wy * y[row]
-        V[len(V) - 1] = S
-        if criterion == GINI:
-            V[0] = W - S
-    elif codes is not None:
-        for c in range(len(V)):
-            V[c] = 0.0
-        for i in range(lo, hi):
-            row = np.int64(rows[i])
-            if len(w) > 0:
-                w_row = w[row]
-            W += w_row
-            V[codes[row]] += w_row
-    if medians is None:
-        node_f[k, IMPURITY] = impurity(criterion, V, W, second, outputs)
-    node_f[k, WEIGHT] = W
-    m = hi - lo
-    final = node_i[k, DEPTH] >= limits[MAX_DEPTH] or m < limits[MIN_SPLIT]
-    final = final or m < 2 * limits[MIN_LEAF] or limits[MIN_WEIGHT] + limits[MIN_WEIGHT] > W
-    node_i[k, FINAL] = final or node_f[k, IMPURITY] <= EPSILON
-    node_i[k, LEFT] = node_i[k, FEATURE] = -1
-    node_i[k, MISSING_LEFT] = 0
-    node_f[k, THRESHOLD], node_f[k, GAIN] = -2.0, 0.0
+            if every is not None:
+                move(V, row, y, codes, w_row, limits)
+                if y is not None:
+                    second += second_moment(row, y, w_row, limits)
+            elif y is not None:  # one number, or two classes
+                wy = w_row * y[row]
+                S += wy
+                second += wy * y[row]
+            elif codes is not None:
+                V[codes[row]] += w_row
+        if every is None and y is not None:
+            V[len(V) - 1] = S
+            if criterion == GINI:
+                V[0] = W - S
+        real[IMPURITY] = impurity(criterion, V, W, second, outputs)
+    real[WEIGHT], real[THRESHOLD], real[GAIN] = W, -2.0, 0.0
+    final = whole[DEPTH] >= limits[MAX_DEPTH] or hi - lo < limits[MIN_SPLIT]
+    final = final or hi - lo < 2 * limits[MIN_LEAF] or limits[MIN_WEIGHT] + limits[MIN_WEIGHT] > W
+    whole[FINAL] = final or real[IMPURITY] <= EPSILON
+    whole[LEFT] = whole[FEATURE] = -1
+    whole[MISSING_LEFT] = 0
+
+
+@lean
+def second_moment(row: Any, y: Any, w_row: Any, limits: Any) -> Any:
+    """What a row adds to Σ w y², or to Σ w y log y."""
+    total = 0.0
+    for o in range(limits[OUTPUTS]):
+        v = y[row * limits[OUTPUTS] + o]
+        if limits[CRITERION] == SQUARED:
+            total += w_row * v * v
+        elif v > 0.0:
+            total += w_row * v * np.log(v)
+    return total
 
 
 @piece
@@ -186,7 +180,7 @@ def weigh_random(
     return False, better, threshold, side
 
 
-@strict
+@lean
 def gather(
     lo: Any, m: Any, rows: Any, y: Any, codes: Any, w: Any, outputs: Any,
     own_y: Any, own_codes: Any, own_w: Any,
@@ -237,10 +231,10 @@ def search(
 ) -> None:  # fmt: skip
     """Find the best split of node k, or none: then it is final."""
     X, levels, _ = columns
-    node_i, node_f, node_v = node
+    whole, real, S = node[0][k], node[1][k], node[2][k]
     features, constant, state, best, _, _ = work
-    lo, known, depth = node_i[k, LO], node_i[k, CONSTANT], node_i[k, DEPTH]
-    m, p, T, S = node_i[k, HI] - lo, len(features), node_f[k, WEIGHT], node_v[k]
+    lo, known, depth = whole[LO], whole[CONSTANT], whole[DEPTH]
+    m, p, T = whole[HI] - lo, len(features), real[WEIGHT]
     best[0], best[1] = -np.inf, 0.0
     if sorting is not None:
         ranks, own_keys, other_keys, count, own_y, own_codes, own_w = sorting
@@ -260,7 +254,7 @@ def search(
         sign: Any = np.int64(0)
         if len(signs) > 0:
             sign += signs[f]
-        bounds = (sign, node_f[k, LOW], node_f[k, HIGH])
+        bounds = (sign, real[LOW], real[HIGH])
         is_constant, better, threshold, side = True, False, np.inf, 0
         if categories is not None and categories[0][f] > 0:
             is_constant, better, side = weigh_categories(
@@ -280,7 +274,8 @@ def search(
         elif sorting is not None:
             for i in range(m):
                 own_keys[i] = (np.int64(ranks[f, rows[lo + i]]) << RANK) | i
-            seg = sort_keys(own_keys, other_keys, m, levels[f], count)
+            in_other = sort_keys(own_keys, other_keys, m, levels[f], count)
+            seg = other_keys if in_other else own_keys
             is_constant, n_left, valid, side = weigh_sorted(
                 f, seg, m, columns, own_y, own_codes, own_w, every, S, T,
                 limits, bounds, work, table, medians,
@@ -300,23 +295,22 @@ def search(
         end -= 1
         features[end], features[j] = features[j], features[end]
         if better:
-            node_i[k, FEATURE], node_i[k, MISSING_LEFT] = f, side
-            node_f[k, THRESHOLD] = threshold
+            whole[FEATURE], whole[MISSING_LEFT], real[THRESHOLD] = f, side, threshold
     if limits[MAX_LEAVES] > 0:  # nodes come in another order: nothing can be handed down
         known = found = 0
     for j in range(known):
         features[j] = constant[j]
     for j in range(known, known + found):
         constant[j] = features[j]
-    node_i[k, CONSTANT] = known + found
-    gain = gained(limits[CRITERION], best[0], S, T, node_f[k, IMPURITY], limits[OUTPUTS])
-    node_f[k, GAIN] = gain / limits[TOTAL]
-    if node_i[k, FEATURE] < 0 or node_f[k, GAIN] + EPSILON < limits[MIN_GAIN]:
-        node_i[k, FINAL] = 1
-        node_f[k, GAIN] = 0.0
+    whole[CONSTANT] = known + found
+    gain = gained(limits[CRITERION], best[0], S, T, real[IMPURITY], limits[OUTPUTS])
+    real[GAIN] = gain / limits[TOTAL]
+    if whole[FEATURE] < 0 or real[GAIN] + EPSILON < limits[MIN_GAIN]:
+        whole[FINAL] = 1
+        real[GAIN] = 0.0
 
 
-@strict
+@lean
 def middle(a: Any, b: Any) -> Any:
     """A threshold between two values, a < b."""
     threshold = a / 2.0 + b / 2.0
@@ -327,9 +321,8 @@ def middle(a: Any, b: Any) -> Any:
 def partition_rows(k: Any, X: Any, rows: Any, room: Any, node: Any, categories: Any) -> Any:
     """Order the rows of node k, left ones first; go[row] tells the side. Returns the middle."""
     _, spare, go = room
-    node_i, node_f, _ = node
-    lo, hi = node_i[k, LO], node_i[k, HI]
-    x, threshold, side = X[node_i[k, FEATURE]], node_f[k, THRESHOLD], node_i[k, MISSING_LEFT]
+    whole, threshold = node[0][k], node[1][k, THRESHOLD]
+    lo, hi, x, side = whole[LO], whole[HI], X[whole[FEATURE]], whole[MISSING_LEFT]
     a, b = lo, lo - lo
     for i in range(lo, hi):
         row = np.int64(rows[i])
@@ -347,7 +340,7 @@ def partition_rows(k: Any, X: Any, rows: Any, room: Any, node: Any, categories: 
     return a
 
 
-@strict
+@lean
 def partition_keys(
     source: Any, goal: Any, go: Any, lo: Any, middle: Any, keep_left: bool, keep_right: bool
 ) -> None:
@@ -373,7 +366,7 @@ def partition_keys(
             b -= 1 - np.int64(go[key & ROW])
 
 
-@strict
+@lean
 def sift_up(heap: Any, size: int, node_f: Any) -> None:
     """Restore the heap after its last entry was added: the node that gains most is first."""
     i = size - 1
@@ -382,7 +375,7 @@ def sift_up(heap: Any, size: int, node_f: Any) -> None:
         i = (i - 1) // 2
 
 
-@strict
+@lean
 def sift_down(heap: Any, size: int, node_f: Any) -> None:
     """Restore the heap after its first entry was replaced by its last."""
     i = 0
@@ -403,36 +396,37 @@ def split_node(
 ) -> None:  # fmt: skip
     """Make the children `born` and `born` + 1 of node k, and part its rows and keys."""
     node_i, node_f, node_v = node
-    features = work[0]
-    lo, hi, depth, f = node_i[k, LO], node_i[k, HI], node_i[k, DEPTH], node_i[k, FEATURE]
+    whole, real, features = node_i[k], node_f[k], work[0]
+    lo, hi, depth = whole[LO], whole[HI], whole[DEPTH]
     middle = partition_rows(k, X, rows, room, node, categories)
-    node_i[k, LEFT] = born
+    whole[LEFT] = born
     for child in range(born, born + 2):
-        node_i[child, LO] = lo if child == born else middle
-        node_i[child, HI] = middle if child == born else hi
-        node_i[child, DEPTH], node_i[child, CONSTANT] = depth + 1, node_i[k, CONSTANT]
-        node_f[child, LOW], node_f[child, HIGH] = node_f[k, LOW], node_f[k, HIGH]
+        its_whole, its_real = node_i[child], node_f[child]
+        its_whole[LO], its_whole[HI] = (lo, middle) if child == born else (middle, hi)
+        its_whole[DEPTH], its_whole[CONSTANT] = depth + 1, whole[CONSTANT]
+        its_real[LOW], its_real[HIGH] = real[LOW], real[HIGH]
         describe(child, rows, y, codes, w, every, limits, node, medians)
-    if len(signs) > 0 and signs[f] != 0:  # values stay on their sides of the middle
+    sign = signs[whole[FEATURE]] if len(signs) > 0 else 0
+    if sign != 0:  # values stay on their sides of the middle
         left, right = node_v[born, 0], node_v[born + 1, 0]
         if medians is None:
             left /= node_f[born, WEIGHT]
             right /= node_f[born + 1, WEIGHT]
-        lower = born if signs[f] > 0 else born + 1
+        lower = born if sign > 0 else born + 1
         node_f[lower, HIGH] = (left + right) / 2.0
         node_f[2 * born + 1 - lower, LOW] = (left + right) / 2.0
     keep_left, keep_right = node_i[born, FINAL] == 0, node_i[born + 1, FINAL] == 0
     if presorted is not None and (keep_left or keep_right):
         keys, buffers = presorted
-        for j in range(node_i[k, CONSTANT], len(features)):
+        is_root = depth == 0 and hi - lo == X.shape[1]
+        for j in range(whole[CONSTANT], len(features)):
             c = features[j]
-            whole = depth == 0 and hi - lo == X.shape[1]
-            source = keys[c] if whole else buffers[depth & 1, c, lo:hi]
+            source = keys[c] if is_root else buffers[depth & 1, c, lo:hi]
             goal = buffers[(depth + 1) & 1, c]
             partition_keys(source, goal, room[2], lo, middle, keep_left, keep_right)
 
 
-@strict
+@lean
 def grow_nodes(
     columns: Any, presorted: Any, sorting: Any, at_random: Any, signs: Any, table: Any, rows: Any,
     y: Any, codes: Any, w: Any, every: Any, limits: Any, node: Any, work: Any, room: Any,
@@ -460,12 +454,12 @@ def grow_nodes(
                     k, columns, presorted, sorting, at_random, signs, table, rows, y, codes, w,
                     every, limits, node, work, medians, categories,
                 )  # fmt: skip
-            if best_first:
+            if best_first is not None:
                 stack[waiting] = k
                 waiting += 1
                 sift_up(stack, waiting, node_f)
         k = first
-        if best_first:
+        if best_first is not None:
             if waiting == 0:
                 break
             k = stack[0]
@@ -476,10 +470,10 @@ def grow_nodes(
         else:
             node_i[k, PLACE] = visited
             visited += 1
-        if node_i[k, FINAL] or (best_first and splits_left <= 0):
+        if node_i[k, FINAL] or splits_left == 0:
             node_i[k, FEATURE], node_f[k, THRESHOLD] = -2, -2.0
             first = end = np.int64(0)
-            if not best_first:
+            if best_first is None:
                 if waiting == 0:
                     break
                 waiting -= 1
@@ -492,7 +486,7 @@ def grow_nodes(
             medians, categories,
         )  # fmt: skip
         first, end = born, born + 2
-        if not best_first:  # left next, right later
+        if best_first is None:  # left next, right later
             stack[waiting] = born + 1
             waiting += 1
             end -= 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .columns import RANK
-from .splits import strict
+from .columns import RANK, scatter
+from .splits import lean
 
 SMALL = 24  # rows that insertion sorts faster than digits
 
 
-@strict
+@lean
 def sort_keys(a: Any, b: Any, m: int, levels: int, count: Any) -> Any:
-    """a[:m] sorted by rank, which is at most `levels`; the result is a or b."""
+    """Sort a[:m] by rank, which is at most `levels`; the result is in b if True, else in a."""
     if m <= SMALL:
         for i in range(1, m):
             key, j = a[i], i - 1
@@ -20,28 +20,20 @@ def sort_keys(a: Any, b: Any, m: int, levels: int, count: Any) -> Any:
                 a[j + 1] = a[j]
                 j -= 1
             a[j + 1] = key
-        return a
+        return False
     bits = 1
     while levels >> bits:
         bits += 1
     digit = 9 if m > 1500 else 6
     passes = (bits + digit - 1) // digit
     digit = (bits + passes - 1) // passes
-    size, mask = 1 << digit, (1 << digit) - 1
+    mask = (1 << digit) - 1
     for step in range(passes):
         shift = RANK + step * digit
-        for k in range(size):
+        for k in range(mask + 1):
             count[k] = 0
         for i in range(m):
             count[(a[i] >> shift) & mask] += 1
-        total = 0
-        for k in range(size):
-            c = count[k]
-            count[k] = total
-            total += c
-        for i in range(m):
-            k = (a[i] >> shift) & mask
-            b[count[k]] = a[i]
-            count[k] += 1
+        scatter(a, b, m, shift, mask, count)
         a, b = b, a
-    return a
+    return passes % 2 == 1

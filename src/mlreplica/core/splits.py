@@ -37,6 +37,7 @@ GINI, ENTROPY, SQUARED, POISSON, ABSOLUTE = range(5)
 CLOSE = 1e-11  # candidates this close to the best are weighed exactly
 LN2 = np.log(2.0)
 EPSILON = np.finfo(np.float64).eps
+ROUNDING = 1e-12  # of a sum of many numbers
 
 
 # What the kernels pass on. Where an argument is None, what stands behind `if y is not None` is not
@@ -44,7 +45,7 @@ EPSILON = np.finfo(np.float64).eps
 # y, codes = float64 numbers (or 0 and 1 for two classes) or int32 classes, by row, outputs side by
 #          side; one of the two is None
 # w      = weights by row; empty if all are 1
-# every  = True if one statistic and its square will not do: several outputs, (4)
+# every  = True or None: one statistic and its square will not do (several outputs, (4))
 # bounds = (sign, low, high): what a monotonic constraint asks of the children's values
 # limits = how to search, and when to stop: its fields are
 CRITERION, OUTPUTS, MAX_FEATURES, MAX_DEPTH, MIN_SPLIT, MIN_LEAF = range(6)
@@ -55,10 +56,11 @@ WEIGHT, IMPURITY, THRESHOLD, GAIN, LOW, HIGH = range(6)
 
 # Sums in the order written: the same tree on every machine.
 strict = kernel(fastmath=frozenset(), part=True)
-piece = kernel(fastmath=frozenset(), part=True, inline=True)  # called in one place only
+lean = kernel(fastmath=frozenset(), part=True, borrow=True)
+piece = kernel(fastmath=frozenset(), part=True, borrow=True, inline=True)  # for one place only
 
 
-@strict
+@lean
 def impurity(criterion: int, S: Any, W: float, second: float, outputs: int) -> Any:
     """(1), (4)–(6) from the sums of a node; `second` is Σ w y² for (1), Σ w y log y for (4)."""
     K = len(S) // outputs
@@ -80,13 +82,13 @@ def impurity(criterion: int, S: Any, W: float, second: float, outputs: int) -> A
     total = second / W
     for k in range(len(S)):
         if criterion == SQUARED:
-            total -= (S[k] / W) ** 2
+            total -= (S[k] / W) * (S[k] / W)
         elif S[k] > 0.0:
             total -= S[k] * np.log(S[k] / W) / W
     return total / outputs
 
 
-@strict
+@lean
 def worth(criterion: int, L: Any, R: Any, W_L: float, W_R: float, outputs: int) -> Any:
     """The larger, the better the split, whatever the node: −W_L·impurity(L) − W_R·impurity(R)."""
     if criterion <= ENTROPY:
@@ -99,14 +101,15 @@ def worth(criterion: int, L: Any, R: Any, W_L: float, W_R: float, outputs: int) 
             left += L[k] * L[k]
             right += R[k] * R[k]
         else:
-            if L[k] <= EPSILON or R[k] <= EPSILON:  # a leaf that predicts 0: infinite deviance
+            least = ROUNDING * (L[k] + R[k])
+            if L[k] <= least or R[k] <= least:  # a leaf that predicts 0: infinite deviance
                 return -np.inf
             left += L[k] * np.log(L[k] / W_L)
             right += R[k] * np.log(R[k] / W_R)
     return left / W_L + right / W_R if criterion == SQUARED else left + right
 
 
-@strict
+@lean
 def gained(criterion: int, best: float, S: Any, W: float, before: float, outputs: int) -> Any:
     """How much W·impurity falls by the split that is worth `best`."""
     if criterion <= ENTROPY or criterion == ABSOLUTE:
@@ -119,7 +122,7 @@ def gained(criterion: int, best: float, S: Any, W: float, before: float, outputs
     return best / outputs
 
 
-@strict
+@lean
 def allowed(bounds: Any, left: Any, right: Any) -> Any:
     """Whether the children's values keep the bounds of their ancestors and the order asked for."""
     sign, low, high = bounds
@@ -171,7 +174,7 @@ def scan_sums(
     return found
 
 
-@strict
+@lean
 def x_log_x(x: Any, table: Any) -> Any:
     """x·log(x), from the table where there is one: whole numbers only."""
     if len(table) > 0:
@@ -232,7 +235,7 @@ def scan_classes(
     return found
 
 
-@strict
+@lean
 def move(V: Any, row: Any, y: Any, codes: Any, w_row: Any, limits: Any) -> None:
     """Add a row of this weight (negative: take one away) to the statistics V."""
     outputs = limits[OUTPUTS]
@@ -296,7 +299,7 @@ def weigh(
                 t += w_row
                 move(L, row, y, codes, w_row, limits)
                 move(R, row, y, codes, -w_row, limits)
-        if every:
+        if every is not None:
             got = scan_any(seg, m, missing, y, codes, w, T, n_left, t, limits, bounds, L, R, best)
         elif y is not None:
             last = S[len(S) - 1]

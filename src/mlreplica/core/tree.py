@@ -87,7 +87,9 @@ class Tree:
     @functools.cached_property
     def depths(self) -> Any:
         """The depth of every node: the root has 0."""
-        return depth_of_nodes(self.children_left, self.children_right)
+        depths = np.zeros(self.node_count, np.int64)
+        add_depths(self.children_left, self.children_right, depths)
+        return depths
 
     @property
     def max_depth(self) -> int:
@@ -239,7 +241,7 @@ class Packed:
 
         def walk(rows: slice) -> None:
             nodes = self.roots, self.nodes, self.links, self.sets
-            apply_rows(X[rows], *nodes, self.ids, out[rows])
+            apply_rows(X[rows], *nodes, self.ids, np.empty((3, LANES), U), out[rows])
 
         run(walk, self._parts(X, n_jobs), n_jobs=n_jobs)
         return out
@@ -251,7 +253,7 @@ class Packed:
 
         def walk(rows: slice) -> None:
             nodes = self.roots, self.nodes, self.links, self.sets
-            sum_rows(X[rows], *nodes, self.values, out[rows])
+            sum_rows(X[rows], *nodes, self.values, np.empty((3, LANES), U), out[rows])
 
         run(walk, self._parts(X, n_jobs), n_jobs=n_jobs)
         return out
@@ -268,17 +270,15 @@ def ready(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-@kernel
-def depth_of_nodes(left: Any, right: Any) -> Any:
-    """The depth of every node; parents come before their children."""
-    depth = np.zeros(len(left), np.int64)
+@kernel(borrow=True)
+def add_depths(left: Any, right: Any, depth: Any) -> None:
+    """Children are one deeper than their parents, who come before them."""
     for k in range(len(left)):
         if left[k] >= 0:
             depth[left[k]] = depth[right[k]] = depth[k] + 1
-    return depth
 
 
-@kernel
+@kernel(borrow=True)
 def pack_tree(
     left: Any, right: Any, feature: Any, threshold: Any, missing_left: Any, start: int,
     nodes: Any, links: Any, ids: Any,
@@ -300,7 +300,7 @@ def pack_tree(
             nodes[k, 0] = np.inf
 
 
-@kernel
+@kernel(part=True, borrow=True)
 def any_missing(X: Any) -> bool:
     """Whether there is a NaN."""
     missing = 0
@@ -310,7 +310,7 @@ def any_missing(X: Any) -> bool:
     return missing > 0
 
 
-@kernel
+@kernel(part=True, borrow=True)
 def walk_lanes(
     X: Any, row: Any, at: Any, lanes: int, nodes: Any, links: Any, sets: Any, active: Any,
     missing: bool,
@@ -361,11 +361,13 @@ def walk_lanes(
         left_over = kept
 
 
-@kernel
-def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, sets: Any, ids: Any, out: Any) -> None:
-    """The leaf of every row in every tree."""
+@kernel(borrow=True)
+def apply_rows(
+    X: Any, roots: Any, nodes: Any, links: Any, sets: Any, ids: Any, walks: Any, out: Any
+) -> None:
+    """The leaf of every row in every tree; walks: memory for the walks."""
     n, trees = out.shape
-    row, at, active = np.empty(LANES, U), np.empty(LANES, U), np.empty(LANES, U)
+    row, at, active = walks[0], walks[1], walks[2]
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         missing = any_missing(X[start:stop])
@@ -379,11 +381,13 @@ def apply_rows(X: Any, roots: Any, nodes: Any, links: Any, sets: Any, ids: Any, 
                     out[row[l], t] = ids[at[l]]
 
 
-@kernel
-def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, sets: Any, values: Any, out: Any) -> None:
+@kernel(borrow=True)
+def sum_rows(
+    X: Any, roots: Any, nodes: Any, links: Any, sets: Any, values: Any, walks: Any, out: Any
+) -> None:
     """Add the values of a row's leaves to its sums; few rows go through many trees at once."""
     n, trees = len(out), len(roots) - 1
-    row, at, active = np.empty(LANES, U), np.empty(LANES, U), np.empty(LANES, U)
+    row, at, active = walks[0], walks[1], walks[2]
     if n < LANES // 2:
         missing = any_missing(X)
         for i in range(n):
@@ -406,7 +410,7 @@ def sum_rows(X: Any, roots: Any, nodes: Any, links: Any, sets: Any, values: Any,
                 add_values(row, at, lanes, values, out)
 
 
-@kernel
+@kernel(part=True, borrow=True)
 def add_values(row: Any, at: Any, lanes: int, values: Any, out: Any) -> None:
     """out[row[l]] += values[at[l]] for every lane."""
     width = out.shape[1]

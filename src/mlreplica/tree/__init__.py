@@ -9,7 +9,7 @@ HOME = {
     "ExtraTreeRegressor": "_regressor",
     "export_graphviz": "_export",
     "export_text": "_export",
-    "plot_tree": "_export",
+    "plot_tree": "_plot",
 }
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A tree as text, as a drawing, and for Graphviz"""
+"""A tree as text, and for Graphviz"""
 
 import copy
 import re
@@ -8,16 +8,14 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import is_classifier
 from sklearn.tree import export_graphviz as write_dot
-from sklearn.tree import plot_tree as draw_boxes
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.tree import LEAF
 
-from ._names import category_set
+from ._names import category_set, check_number, checked, feature_labels
 
-__all__ = ["export_graphviz", "export_text", "plot_tree"]
+__all__ = ["export_graphviz", "export_text"]
 
-INCHES = 2.0, 1.5  # of a node, so that its text is legible
 SET_WIDTH = 24  # characters of a set of categories in a box
 MARK = "\u2063"  # invisible
 THRESHOLD = re.compile(MARK + r" \S+ -?(?:[\d.]+|nan)")
@@ -40,7 +38,7 @@ def export_text(
     decision_tree : fitted tree
         A classifier or regressor of this module.
     feature_names : array-like of str, default=None
-        Names of the columns; "feature_0" and so on by default.
+        Names of the columns; those seen in `fit`, or "feature_0" and so on, by default.
     class_names : array-like of str, default=None
         Names of the classes; those of `classes_` by default.
     max_depth : int, default=10
@@ -74,9 +72,9 @@ def export_text(
     for name, value, least in (("max_depth", max_depth, 0), ("decimals", decimals, 0)):
         check_number(name, value, least)
     check_number("spacing", spacing, 1)
-    names = checked(feature_names)
     labels = checked(class_names)
     check_is_fitted(decision_tree)
+    names = feature_labels(decision_tree, feature_names, "feature_{}")
     tree, classifier = decision_tree.tree_, is_classifier(decision_tree)
     if classifier:
         classes = decision_tree.classes_
@@ -88,10 +86,6 @@ def export_text(
                 f"`decision_tree.classes_`. Got {len(labels)} while the tree was fitted with "
                 f"{len(classes)} classes."
             )
-    if names is None:
-        names = [f"feature_{f}" for f in range(tree.n_features)]
-    elif len(names) != tree.n_features:
-        raise ValueError(f"feature_names must contain {tree.n_features} elements, got {len(names)}")
     lines = []
 
     def leaf(node, indent):
@@ -124,40 +118,6 @@ def export_text(
 
     branch(0, 1)
     return "\n".join(lines) + "\n"
-
-
-def plot_tree(decision_tree, *, ax=None, **options):
-    """Draw a tree with matplotlib, as large as its text needs.
-
-    Parameters
-    ----------
-    decision_tree : fitted tree
-    ax : matplotlib axes, default=None
-        Where to draw. Without it a tree is drawn in the current axes if something is there, else in
-        a figure large enough for all leaves to be read.
-    **options : dict
-        `max_depth`, `feature_names`, `class_names`, `label`, `filled`, `impurity`, `node_ids`,
-        `proportion`, `rounded`, `precision` and `fontsize`, as in scikit-learn.
-
-    Returns
-    -------
-    annotations : list
-        The boxes.
-    """
-    import matplotlib.pyplot as plt
-
-    check_is_fitted(decision_tree)
-    if ax is None and not plt.get_fignums():
-        depths, limit = decision_tree.tree_.depths, options.get("max_depth")
-        shown = depths if limit is None else np.minimum(depths, limit + 1)
-        widest, levels = np.bincount(shown).max(), shown.max() + 1
-        plt.figure(figsize=(max(6.0, INCHES[0] * widest), max(4.0, INCHES[1] * levels)))
-    stand_in, options = with_sets(decision_tree, options)
-    with config_context(skip_parameter_validation=True):  # which asks for scikit-learn's classes
-        boxes = draw_boxes(stand_in, ax=ax, **options)
-    for box in boxes:
-        box.set_text(THRESHOLD.sub("", box.get_text()))
-    return boxes
 
 
 def export_graphviz(decision_tree, out_file=None, **options):
@@ -198,15 +158,11 @@ def with_sets(model, options):
     scikit-learn writes a feature, ≤ and a threshold. A split by categories becomes a feature called
     "colour in {1, 4}" and MARK; what follows the mark is then taken away.
     """
-    tree, p = model.tree_, model.tree_.n_features
+    tree = model.tree_
     if tree.categories is None:
         return model, options
-    names = options.get("feature_names")
-    if names is None:
-        names = getattr(model, "feature_names_in_", [f"x[{f}]" for f in range(p)])
-    if len(names) != p:
-        raise ValueError(f"feature_names must contain {p} elements, got {len(names)}")
-    stand_in, names = copy.copy(model), [str(name) for name in names]
+    names = feature_labels(model, options.get("feature_names"))
+    stand_in = copy.copy(model)
     stand_in.tree_ = copy.copy(tree)
     feature = stand_in.tree_.feature = tree.feature.copy()
     for node in np.flatnonzero(np.isnan(tree.threshold)):
@@ -229,16 +185,3 @@ def height(tree, node):
         inner = [t for t in level if tree.children_left[t] != LEAF]
         level = [c for t in inner for c in (tree.children_left[t], tree.children_right[t])]
     return depth
-
-
-def checked(names):
-    """Names as an array, or None."""
-    if names is None:
-        return None
-    return check_array(names, ensure_2d=False, dtype=None, ensure_min_samples=0)
-
-
-def check_number(name, value, least):
-    """A whole number that is large enough."""
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
