@@ -108,6 +108,23 @@ found["KernelRidge"] = KernelRidge(kernel="rbf").fit(X, y, w).predict(X).tolist(
 for name in ("logistic", "huber", "poisson"):
     target = {"logistic": np.sign(y), "huber": y, "poisson": label}[name]
     found[f"loss {name}"] = losses.get(name).gradient(target, X[:, 0]).tolist()
+from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
+
+names = np.column_stack([label, wide])
+missing = np.where(rng.random(wide.shape) < 0.1, np.nan, wide)
+for model, rows, target in (
+    (DecisionTreeRegressor(max_depth=3), missing, y),
+    (DecisionTreeRegressor(max_depth=2, monotonic_cst=[1, -1, 0]), X, y),
+    (DecisionTreeRegressor(criterion="absolute_error", max_depth=3), missing, y),
+    (DecisionTreeRegressor(criterion="poisson", max_depth=3), X, label + 1),
+    (DecisionTreeClassifier(criterion="entropy", max_leaf_nodes=5), X, label),
+    (DecisionTreeClassifier(max_features=1), missing, label),
+    (DecisionTreeClassifier(max_depth=2, categorical_features=[0]), names, label),
+    (ExtraTreeRegressor(max_depth=3), X, np.column_stack([y, label])),
+):
+    tree = model.set_params(random_state=0).fit(rows, target, sample_weight=w).tree_
+    numbers = [*tree.feature, *tree.impurity, *tree.predict(rows).ravel()]
+    found[f"{model} {rows.shape}"] = [float(v) for v in numbers]
 many = np.tile(label, 400)
 score = rng.normal(size=len(many)) + many
 found["confusion"] = metrics.confusion_matrix(many, many[::-1]).ravel().tolist()

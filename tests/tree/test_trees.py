@@ -1,6 +1,7 @@
 """Trees: scikit-learn's on real data, the books kept right, bad input, copies and drawings"""
 
 import pickle
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -327,7 +328,8 @@ def test_drawn_boxes_say_what_scikit_learns_say_and_do_not_overlap(depth):
             assert drawn[0].figure.bbox.containsx(frame.x0)
             assert drawn[0].figure.bbox.containsx(frame.x1)
         expected = sklearn.tree.plot_tree(models[1].fit(X, y), **options)
-        assert [a.get_text() for a in drawn] == [a.get_text() for a in expected]
+        said = [re.sub(r"\s*\(\.\.\.\)\s*", "(...)", a.get_text()) for a in expected]
+        assert [a.get_text() for a in drawn] == said
     narrow = plt.figure(figsize=(3, 2)).add_subplot()
     assert ours.plot_tree(models[0], ax=narrow)[0].get_fontsize() < 9
     with pytest.raises(ValueError, match="label"):

@@ -21,12 +21,12 @@ from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.pruning import prune, pruning_path
 from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain
 
 SEEDS = 2**31 - 1
 
 
-class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
+class BaseTree(CallbackSupport, MultiOutputMixin, ValidatedOnce, BaseEstimator):
     """A tree in the making; see the four classes."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
@@ -65,6 +65,10 @@ class BaseTree(CallbackSupport, MultiOutputMixin, BaseEstimator):
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but it is None.")
             y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
             return self._finite(self._inputs.rows(self, X, reset=True)), y
+        if is_plain(X, y, "biuf", contiguous=False):
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return X, y
         X_options = {"dtype": FLOATS, "accept_sparse": "csc", "ensure_all_finite": False}
         y_options = {"ensure_2d": False, "dtype": None}
         X, y = validate_data(self, X, y, validate_separately=(X_options, y_options))

@@ -151,8 +151,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         self._find_categories(X)
         if check_input or self._inputs is not None:
             X, y = self._read(X, y)
-        check_classification_targets(y)
         y = np.atleast_1d(y)
+        if y.dtype.kind not in "biu":
+            check_classification_targets(y)
         y = y.reshape(len(y), -1)
         self.n_features_in_, self.n_outputs_ = X.shape[1], y.shape[1]
         found = [distinct(y[:, k]) for k in range(self.n_outputs_)]
