@@ -33,6 +33,7 @@ def writable(kind: Any) -> Any:
     if isinstance(kind, types.Array):
         return kind.copy(readonly=False)
     if isinstance(kind, types.BaseTuple):
-        parts = [writable(part) for part in tuple(kind)]
+        several: Any = kind
+        parts = [writable(part) for part in several.types]
         return types.BaseTuple.from_types(parts, getattr(kind, "instance_class", None))
     return kind
