@@ -29,6 +29,7 @@ from typing import Any
 
 Call = Callable[[], Any]
 LONG = 2.0  # seconds of a turn
+ENOUGH = 20.0  # seconds; a call that takes longer is made once
 BEHIND = 3.0  # times as long as the best
 
 
@@ -56,12 +57,15 @@ def threads() -> int:
 
 def run(race: Race, seconds: float = 10.0, start: bool = True) -> dict[str, Any]:
     """Hold the race for about `seconds` and return its results, ready for JSON."""
-    data, calls, rows = race.make_data(), {}, {}
+    data, calls, rows, spent = race.make_data(), {}, {}, {}
     for name, prepare in race.contestants.items():
         try:
             calls[name] = prepare(data)
             # The first call compiles, allocates and gives the result that is judged.
-            rows[name] = {"quality": float(race.quality(data, calls[name]()))}
+            wall, cpu = time.perf_counter(), time.process_time()
+            result = calls[name]()
+            spent[name] = time.perf_counter() - wall, time.process_time() - cpu
+            rows[name] = {"quality": float(race.quality(data, result))}
         except ImportError as error:
             rows[name] = {"missing": str(error)}
         except Exception as error:  # noqa: BLE001 - a peer that breaks is a result
@@ -72,7 +76,7 @@ def run(race: Race, seconds: float = 10.0, start: bool = True) -> dict[str, Any]
 
     reached = [rows[name]["quality"] for name in calls]
     best = min((q for q in reached if not math.isnan(q)), default=math.nan)
-    for name, times in take_turns(calls, seconds).items():
+    for name, times in take_turns(calls, seconds, spent).items():
         wall, cpu = zip(*times, strict=True)
         worse = not rows[name]["quality"] <= best + race.atol + race.rtol * abs(best)
         rows[name] |= {
@@ -101,20 +105,26 @@ def verdict(rows: dict[str, dict[str, Any]], ours: str) -> dict[str, Any]:
     return {"best_peer": name, "ratio": peers[name] / rows[ours]["best"]}
 
 
-def take_turns(calls: dict[str, Call], seconds: float) -> dict[str, list[tuple[float, float]]]:
+def take_turns(
+    calls: dict[str, Call], seconds: float, spent: dict[str, tuple[float, float]]
+) -> dict[str, list[tuple[float, float]]]:
     """(wall, CPU) seconds of single calls: three rounds or more, each led by another contestant.
 
-    Who takes long and is far behind the best rests after one turn: more of them decide nothing.
+    Who takes long and is far behind the best rests after one turn: more of them decide nothing. If
+    the first call of all, of which `spent` tells, took very long, it is the only one.
     """
     repeats, times = {}, {}
     for name, call in calls.items():
+        if spent[name][0] > ENOUGH:
+            times[name] = [spent[name]]
+            continue
         repeats[name], first = repeats_for(call)
         times[name] = [first] if first[0] > LONG else []  # as good as a turn
-    order, end = list(calls), time.perf_counter() + seconds
+    order, end = list(repeats), time.perf_counter() + seconds
     rounds = 0
     gc.collect()
     gc.freeze()  # what lives now is never walked again, so that a collection costs nothing
-    while rounds < 3 or time.perf_counter() < end:
+    while order and (rounds < 3 or time.perf_counter() < end):
         best = min((min(t)[0] for t in times.values() if t), default=math.inf)
         for name in order:
             if not times[name] or min(times[name])[0] <= max(LONG, BEHIND * best):

@@ -1,6 +1,7 @@
 """The race tool: who wins, who is marked, what is kept"""
 
 import json
+import time
 
 import pytest
 
@@ -54,6 +55,19 @@ def test_the_worse_the_missing_and_the_broken_are_marked_and_not_peers():
     assert rows["slow"]["rounds"] == rows["mlreplica"]["rounds"] >= 3
     assert rows["absent"]["missing"] == "No module named 'no_such_library'"
     assert rows["broken"]["failed"] == "ZeroDivisionError: division by zero"
+
+
+def test_who_takes_very_long_is_called_once(monkeypatch):
+    monkeypatch.setattr("benchmarks.race.ENOUGH", 0.05)
+    called = []
+
+    def patient(data):
+        return lambda: called.append(time.sleep(0.1)) or 1.0
+
+    rows = run(race(patient=patient, mlreplica=spin(10, 1.0)), 0.01, start=False)["contestants"]
+    assert len(called) == rows["patient"]["rounds"] == 1
+    assert rows["patient"]["best"] >= 0.1
+    assert rows["mlreplica"]["rounds"] >= 3
 
 
 def test_a_result_that_is_not_a_number_is_worse_than_any():
