@@ -1,6 +1,7 @@
 """SVR, NuSVR and OneClassSVM: the same solver, other boxes"""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -245,11 +246,25 @@ def test_bad_data():
     ],
     ids=["constant-columns", "equal-rows", "constant-target"],
 )
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "sigmoid"])
-def test_awkward_data_end(X, y, kernel):
-    for model in (SVR(kernel=kernel), NuSVR(kernel=kernel), OneClassSVM(kernel=kernel)):
-        assert np.isfinite(model.fit(X, y).intercept_).all()
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"gamma": 0.0},
+        {"gamma": 1e12},
+        {"kernel": "linear"},
+        {"kernel": "sigmoid", "gamma": 3.0, "coef0": 2.0},
+        {"kernel": lambda A, B: -(A @ B.T)},
+    ],
+    ids=["rbf", "no-gamma", "huge-gamma", "linear", "sigmoid", "negative"],
+)
+def test_awkward_data_end(X, y, options):
+    for model in (SVR(**options), NuSVR(**options), OneClassSVM(**options)):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(model.fit, X, y).result(timeout=60)
+        assert np.isfinite(model.intercept_).all()
         assert np.isfinite(model.predict(X)).all()
+        assert model.fit_status_ == 0
 
 
 def test_too_few_steps_are_told():

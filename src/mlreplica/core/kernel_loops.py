@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .blas import dot
 from .exp import exp32, exp64, power_of_two, power_of_two32
 from .jit import PURE_PYTHON, import_numba, kernel
 
@@ -55,14 +54,15 @@ def gaussian32(K: Array, x_sq: Array, y_sq: Array, factor: np.float32) -> None:
 
 
 @kernel
-def gaussian_sums(A: Array, S: Array, C: Array, out: Array) -> None:
+def gaussian_sums(A: Array, S: Array, C: Array, out: Array, single: bool | None) -> None:
     """out ← out + K Cᵀ with K = 2^−|AB|, of which only a tile is ever in memory.
 
     S holds B (p, m) in strips of `STRIP` columns, one after the other, each C-contiguous; C is
-    (k, m). All are float64.
+    (k, m). All are float64 and `single` is None, or float32 and `single` is True: None has a type
+    of its own, so that only one of two branches is compiled.
     """
     (n, p), (k, m) = A.shape, C.shape
-    memory = np.empty(ROWS * STRIP)
+    memory, zero = np.empty(ROWS * STRIP, A.dtype), A.dtype.type(0)
     for start in range(0, m, STRIP):
         w = min(STRIP, m - start)
         strip = S[p * start : p * (start + w)].reshape(p, w)
@@ -71,39 +71,27 @@ def gaussian_sums(A: Array, S: Array, C: Array, out: Array) -> None:
             K = memory[: r * w].reshape(r, w)
             np.dot(A[i : i + r], strip, K)
             for a in range(r):
-                z, c, total = K[a], C[0, start : start + w], 0.0
+                z, c, total = K[a], C[0, start : start + w], zero
                 if k == 1:
-                    for j in range(w):
-                        total += c[j] * power_of_two(z[j])
+                    if single is None:
+                        for j in range(w):
+                            total += c[j] * power_of_two(z[j])
+                    else:
+                        for j in range(w):
+                            total += c[j] * power_of_two32(z[j])
                     out[i + a, 0] += total
                 else:
-                    for j in range(w):
-                        z[j] = power_of_two(z[j])
+                    if single is None:
+                        for j in range(w):
+                            z[j] = power_of_two(z[j])
+                    else:
+                        for j in range(w):
+                            z[j] = power_of_two32(z[j])
                     for q in range(k):
-                        out[i + a, q] += dot(z, C[q, start : start + w])
-
-
-@kernel
-def gaussian_sums32(A: Array, S: Array, C: Array, out: Array) -> None:
-    """The same in single precision"""
-    (n, p), (k, m) = A.shape, C.shape
-    memory = np.empty(ROWS * STRIP, dtype=np.float32)
-    for start in range(0, m, STRIP):
-        w = min(STRIP, m - start)
-        strip = S[p * start : p * (start + w)].reshape(p, w)
-        for i in range(0, n, ROWS):
-            r = min(ROWS, n - i)
-            K = memory[: r * w].reshape(r, w)
-            np.dot(A[i : i + r], strip, K)
-            for a in range(r):
-                z = K[a]
-                for j in range(w):
-                    z[j] = power_of_two32(z[j])
-                for q in range(k):
-                    c, total = C[q, start : start + w], np.float32(0.0)
-                    for j in range(w):
-                        total += c[j] * z[j]
-                    out[i + a, q] += total
+                        c, total = C[q, start : start + w], zero
+                        for j in range(w):
+                            total += c[j] * z[j]
+                        out[i + a, q] += total
 
 
 @kernel

@@ -39,7 +39,6 @@ from .kernel_loops import (
     exp_in_place,
     gaussian,
     gaussian_sums,
-    gaussian_sums32,
     manhattan,
     pairwise,
     row_function,
@@ -161,7 +160,7 @@ class RBF(Kernel):
         y = Y - centre
         B = np.vstack([y.T, np.ones(m), -g * squared_norms(y)])
         S = np.concatenate([B[:, k : k + STRIP].ravel() for k in range(0, max(m, 1), STRIP)])
-        dtype, sums = (np.float32, gaussian_sums32) if single else (np.float64, gaussian_sums)
+        dtype = np.float32 if single else np.float64
         S = S.astype(dtype, copy=False)
 
         def multiply(X: Any, C: Array) -> Array:
@@ -174,7 +173,9 @@ class RBF(Kernel):
                 np.subtract(x, centre, out=A[:, :p])
                 A[:, p] = -g * squared_norms(A[:, :p])
                 A[:, :p] *= 2.0 * g
-                sums(A.astype(dtype, copy=False), S, columns, out[rows])
+                gaussian_sums(
+                    A.astype(dtype, copy=False), S, columns, out[rows], True if single else None
+                )
 
             run(one, split(n, min(-(-n * m // TASK), 8 * n_threads())))
             return out.reshape(n, *C.shape[1:])
