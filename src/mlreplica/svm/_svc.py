@@ -49,7 +49,7 @@ class SVC(MarginClassifier):
     ----------
     C : float, default=1.0
         The price of a violation of the margin; `inf` allows none (hard margin) and is refused if
-        the classes cannot be separated.
+        it is shown that the classes cannot be separated.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
         A name; an object of `mlreplica.kernels`; a function of two matrices; or a function of two
         rows that Numba has compiled.
@@ -249,7 +249,7 @@ class SVC(MarginClassifier):
             if (solved and free) or (patience is None and not solved):
                 return
             beta, C = state.beta, 100.0 * C if solved else C
-            if patience is not None and steps >= patience:
+            if patience is not None and (steps >= patience or not solved):
                 patience, K = None, grams.between(machine.index, machine.index)
                 found = self._from_hulls(s[:, None] * s * K / longest, s, longest)
                 if found is not None:
