@@ -61,6 +61,7 @@ BLOCK = 1 << 16  # entries of X in a block: it stays in the second-level cache b
 NARROW = 16  # columns up to which a Hessian is made along with the gradient, row by row
 EPS = np.finfo(np.float64).eps
 TINY = np.finfo(np.float64).tiny
+PIVOT = 1e-7  # of a Cholesky factor, at ones on the diagonal, down to which it keeps its digits
 
 
 class Problem(NamedTuple):
@@ -94,7 +95,8 @@ class Point(NamedTuple):
     g: np.ndarray  # as V
     F: np.ndarray  # (n K,), in blocks: see Objective.of
     rho: float = np.inf  # of (5), if asked for
-    H: np.ndarray | None = None  # (4), if it came along
+    H: np.ndarray | None = None  # (4), if it came along, and H⁻¹ = rootᵀ root
+    root: np.ndarray | None = None
 
 
 @kernel
@@ -114,8 +116,38 @@ def two_classes(y, s, f, g, h):
 
 
 @kernel
-def two_classes_at(X, y, s, l2, v, f, g, H):
-    """f ← X̃v, g ← (3) and H ← (4) in one call; P. For little data, where calls are the cost."""
+def inverse_root(H, root):
+    """root ← L⁻¹D with D H D = L Lᵀ of diagonal one, so H⁻¹ = rootᵀ root; False if singular."""
+    m = len(H)
+    L, d = np.empty((m, m)), np.empty(m)
+    for j in range(m):
+        d[j] = 1.0 / np.sqrt(max(H[j, j], TINY))
+    for j in range(m):
+        for i in range(j, m):
+            L[i, j] = H[i, j] * d[i] * d[j]
+            for k in range(j):
+                L[i, j] -= L[i, k] * L[j, k]
+            if i > j:
+                L[i, j] /= L[j, j]
+            elif L[j, j] > PIVOT * PIVOT:
+                L[j, j] = np.sqrt(L[j, j])
+            else:
+                return False
+    for j in range(m):
+        for i in range(m):
+            root[i, j] = d[j] if i == j else 0.0
+            for k in range(j, i):
+                root[i, j] -= L[i, k] * root[k, j]
+            root[i, j] /= L[i, i]
+    return True
+
+
+@kernel
+def two_classes_at(X, y, s, l2, v, f, g, H, root):
+    """f ← X̃v, g ← (3), H ← (4) and its root; P and ρ of (5), or infinity if H is singular.
+
+    It is for little data: calls are what costs there, and this is one.
+    """
     n, p = X.shape
     m = len(v)
     for i in range(n):
@@ -139,7 +171,20 @@ def two_classes_at(X, y, s, l2, v, f, g, H):
         g[j] += l2 * v[j]
         H[j, j] += l2
         P += l2 / 2 * v[j] * v[j]
-    return P
+    if not inverse_root(H, root):
+        return P, np.inf
+    farthest = 0.0
+    for i in range(n):
+        for j in range(p):
+            x[j] = X[i, j]
+        square = 0.0
+        for j in range(m):
+            z = 0.0
+            for k in range(j + 1):
+                z += root[j, k] * x[k]
+            square += z * z
+        farthest = max(farthest, square)
+    return P, np.sqrt(farthest)
 
 
 @kernel
@@ -255,8 +300,9 @@ class Objective:
         """The Point at V: one pass over X, each block read once from memory."""
         if self.few and factor is None:
             F, g, H = np.empty(self.n), np.empty(V.shape), np.empty((V.size, V.size))
-            P = two_classes_at(self.X, self.y, self.s, self.l2, V[0], F, g[0], H)
-            return Point(V, P, g, F, H=H)
+            root = np.empty_like(H)
+            P, rho = two_classes_at(self.X, self.y, self.s, self.l2, V[0], F, g[0], H, root)
+            return Point(V, P, g, F, rho, H, root if rho < np.inf else None)
         W, b = self.weights(V)
         W = np.ascontiguousarray(W)
         F = np.empty(self.n * self.K)
@@ -334,6 +380,13 @@ class Objective:
         H.reshape(-1)[:: size + 1] += self.ridge().ravel()
         return H
 
+    def factor(self, point):
+        """The Factor of (4) at a Point."""
+        spread = 1.0 if self.K == 1 else math.sqrt(2.0)
+        if point.root is not None:
+            return Factor(point.root, self.shape, spread, point.rho)
+        return Factor(inverse_root_of(self.hessian(point)), self.shape, spread)
+
     def curvature(self, F):
         """V ↦ (4) times V, from the probabilities at the scores F."""
         S = np.empty_like(F)
@@ -391,7 +444,7 @@ class Objective:
 
     def rho(self, factor):
         """ρ of (5) over all rows."""
-        return self.most(lambda X, rows: factor.reach(X))
+        return factor.rho or self.most(lambda X, rows: factor.reach(X))
 
     def class_sums(self):
         """T of (7), one row a class (only y = +1 if K = 1), and x̄."""
@@ -447,22 +500,25 @@ def contrasts(K):
     return U / np.sqrt(k * (k + 1.0))
 
 
+def inverse_root_of(H):
+    """As `inverse_root`, by LAPACK; if H is singular, of what the data determine."""
+    d = np.sqrt(np.maximum(H.diagonal(), TINY))
+    L, info = lapack.dpotrf(H / (d[:, None] * d), lower=1, clean=1, overwrite_a=1)
+    if info == 0 and L.diagonal().min() > PIVOT:
+        return lapack.dtrtri(L, lower=1)[0] / d
+    # dependent columns and no penalty: what the data do not determine stays put
+    values, vectors = np.linalg.eigh(H / np.outer(d, d))
+    kept = values > len(H) * 8 * EPS * values[-1]
+    return (vectors[:, kept] / np.sqrt(values[kept])).T / d
+
+
 class Factor:
     """A Hessian H taken apart: H⁻¹g, its length, and the bound (6)."""
 
-    def __init__(self, H, shape, spread):
+    def __init__(self, root, shape, spread, rho=None):
         """`spread`: of a row's scores for V of length one: 1 for two classes, otherwise √2."""
-        self.shape = shape
-        d = np.sqrt(np.maximum(H.diagonal(), TINY))
-        L, info = lapack.dpotrf(H / (d[:, None] * d), lower=1, clean=1, overwrite_a=1)
-        if info == 0 and L.diagonal().min() > 1e-7:
-            root = lapack.dtrtri(L, lower=1)[0] / d
-        else:  # dependent columns and no penalty: what the data do not determine stays put
-            values, vectors = np.linalg.eigh(H / np.outer(d, d))
-            kept = values > len(H) * 8 * EPS * values[-1]
-            root = (vectors[:, kept] / np.sqrt(values[kept])).T / d
-        self.root = root  # H⁻¹ = rootᵀ root
-        self.spread, self.exact = spread, shape[1] <= 8 * shape[0]
+        self.root, self.shape, self.spread, self.rho = root, shape, spread, rho
+        self.exact = shape[1] <= 8 * shape[0]
 
     @cached_property
     def M(self):  # noqa: N802  a matrix

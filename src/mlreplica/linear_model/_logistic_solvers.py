@@ -28,11 +28,13 @@ On the use of stochastic Hessian information in optimization methods (2011).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, lapack, qr, solve_triangular
 
-from ._logistic import EPS, Factor, Objective, State, gap
+from ._logistic import EPS, Objective, State, gap
 from ._logistic_sparse import newton_cg as sparse_newton_cg
 
 MOST = 2000  # coordinates of V up to which a Hessian is made
@@ -40,11 +42,6 @@ CHEAP = 5e8  # multiplications in a Hessian up to which Newton's method needs no
 LARGE = 2_000_000  # entries of a linear program that is still worth its time
 WELL = 1e-7  # 1/κ of XXᵀ down to which its Cholesky factor keeps digits enough
 MEMORY = 12  # changes that L-BFGS remembers
-
-
-def spread(objective):
-    """How far a row's scores range at most for V x̃ of length one."""
-    return 1.0 if objective.K == 1 else np.sqrt(2.0)
 
 
 def search(objective, point, d, t=1.0):
@@ -74,23 +71,26 @@ def search(objective, point, d, t=1.0):
 
 def newton(objective, point):
     """Yield the State at the start and after every step (8), until rounding ends the progress."""
-    factor = Factor(objective.hessian(point), objective.shape, spread(objective))
+    factor = objective.factor(point)
     moved = 0.0  # δ: how much a score has changed since the Hessian was made
     last = np.inf
     while True:
         decrement = factor.decrement(point.g)
         rho = objective.rho(factor) if decrement < 0.1 else np.inf
-        bound = gap(point.P, decrement, rho, np.exp(-moved))
+        bound = gap(point.P, decrement, rho, math.exp(-moved))
         yield state(objective, point, bound, decrement)
         if 0.3 * last < decrement <= 1e-7 or endless(objective, point):
             return
         last = decrement
         if moved > 0.0:
-            factor = Factor(objective.hessian(point), objective.shape, spread(objective))
+            factor = objective.factor(point)
         new = search(objective, point, -factor.solve(point.g))
         if new is None:
             return
-        moved = objective.change(new.F, point.F)
+        if new.root is None:
+            moved = objective.change(new.F, point.F)
+        else:
+            factor, moved = objective.factor(new), 0.0
         point = new
 
 
@@ -113,7 +113,7 @@ def certificate(problem, W, b):
     point = objective.at(objective.coordinates(W, b))
     if objective.sparse or point.V.size > MOST:
         return point.P
-    factor = Factor(objective.hessian(point), objective.shape, spread(objective))
+    factor = objective.factor(point)
     return gap(point.P, factor.decrement(point.g), objective.rho(factor))
 
 
@@ -234,7 +234,7 @@ def lbfgs_by_sample(problem, objective, m, V=None):
         enough = np.sqrt(0.1 * np.prod(few.shape) / few.n)  # a third of what a sample is off by
         walk = quasi_newton(few, few.at(np.zeros(few.shape)), Bohning(few))
         V = next(point for point, decrement in walk if decrement <= enough).V
-    factor = Factor(few.hessian(few.at(V)), few.shape, spread(few))
+    factor = few.factor(few.at(V))
     start = objective.at(V, factor)
     for point, decrement in quasi_newton(objective, start, factor):
         below = weight * np.exp(-objective.change(point.F, start.F))
