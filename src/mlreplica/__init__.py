@@ -21,12 +21,14 @@ __all__ = [
     "linear_model",
     "losses",
     "metrics",
+    "onnx_export",
     "persistence",
     "plotting",
     "svm",
     "tree",
 ]
-FUNCTIONS = {"load": "persistence", "save": "persistence"}  # and the modules they live in
+# Functions of the package itself, and where they live.
+FUNCTIONS = {"load": "persistence", "save": "persistence", "to_onnx": "onnx_export"}
 
 
 def __getattr__(name: str) -> object:

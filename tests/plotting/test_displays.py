@@ -5,6 +5,7 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,8 +16,6 @@ from mlreplica import ensemble, linear_model, plotting, svm, tree
 from mlreplica.callbacks import Trace
 from mlreplica.datasets import load_diabetes, load_iris
 from mlreplica.inspection import permutation_importance
-
-mpl = pytest.importorskip("matplotlib", minversion="3.9")
 
 X, y = load_iris(return_X_y=True)
 X2 = X[:, 2:]

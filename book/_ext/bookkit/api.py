@@ -27,6 +27,7 @@ MODULES = [
     "kernels",
     "callbacks",
     "persistence",
+    "onnx_export",
     "plotting",
 ]
 
