@@ -77,7 +77,7 @@ def below(z: Any, m: int) -> int:
 def draw(seeds: Any, n: int, replace: bool, drawn: Any) -> None:
     """Fill row t of `drawn` with rows below n: with replacement, or the first of a shuffle."""
     m = drawn.shape[1]
-    order = np.arange(n) if not replace else np.arange(1)
+    order = np.arange(1 if replace else n, dtype=np.int32)  # rows are counted by such
     swapped = np.empty(m, np.int64)
     for t in range(len(seeds)):
         s = np.uint64(seeds[t])
@@ -165,7 +165,7 @@ def isolate(
     rows = np.empty((2, m), np.uint32)  # of this level and of the next
     values = np.empty(m)
     columns = np.empty(n_columns, np.uint32)
-    start, stop = np.empty(2 * m, np.int32), np.empty(2 * m, np.int32)
+    queue = np.empty((2 * m, 3), np.int32)  # nodes that may be cut: number, their rows from, to
     seen = np.zeros(n if replace else 0, np.bool_)
     first = 0
     for t in range(len(seeds)):
@@ -184,19 +184,20 @@ def isolate(
         for i in range(m if replace else 0):
             seen[drawn[t, i]] = False
 
-        start[0], stop[0] = 0, k
-        made, level_end, depth = 1, 1, 0
-        node = 0
-        while node < made:
-            if node == level_end:
-                depth, level_end = depth + 1, made
-            lo, hi = start[node], stop[node]
+        threshold[first], link[first], path[first], count[first] = np.inf, 0, c[k], k
+        queue[0, 0], queue[0, 1], queue[0, 2] = 0, 0, k
+        made, depth, deepest, q = 1, 0, 0, 0
+        queued = np.int64(k > 1 and max_depth > 0)
+        level_end = queued
+        while q < queued:
+            if q == level_end:
+                depth, level_end = depth + 1, queued
+            node, lo, hi = queue[q, 0], queue[q, 1], queue[q, 2]
+            q += 1
             here, there = rows[depth & 1, lo:hi], rows[1 - (depth & 1), lo:hi]
             x, m_node = values[: hi - lo], hi - lo
-            count[first + node] = m_node
             # a column with two values at least, each as likely as the others
-            tried = 0 if m_node > 1 and depth < max_depth else n_columns
-            low, high, missing, f = 0.0, 0.0, False, columns[0]
+            tried, low, high, missing, f = 0, 0.0, 0.0, False, columns[0]
             while tried < n_columns:
                 s += STEP
                 k = tried + below(splitmix(s), n_columns - tried)
@@ -209,10 +210,6 @@ def isolate(
                     break
                 tried += 1
             if tried == n_columns:
-                threshold[first + node] = np.inf
-                link[first + node] = node << 32
-                path[first + node] = depth + c[m_node]
-                node += 1
                 continue
             s += STEP
             z = splitmix(s)
@@ -230,11 +227,16 @@ def isolate(
                 right = m_node > 2 * middle  # with the many, as nothing was learned
             threshold[first + node] = cut
             link[first + node] = (made << 32) | (np.int64(right) << 31) | np.int64(f)
-            start[made], stop[made] = lo, lo + middle
-            start[made + 1], stop[made + 1] = lo + middle, hi
-            made += 2
-            node += 1
-        size[t], depths[t] = made, depth
+            deepest = depth + 1
+            for side in range(2):  # a child is a leaf until it is cut itself
+                start, stop = (lo + middle, hi) if side else (lo, lo + middle)
+                child, size_of = first + made, stop - start
+                threshold[child], link[child] = np.inf, made << 32
+                path[child], count[child] = deepest + c[size_of], size_of
+                queue[queued, 0], queue[queued, 1], queue[queued, 2] = made, start, stop
+                queued += np.int64(size_of > 1) & np.int64(deepest < max_depth)
+                made += 1
+        size[t], depths[t] = made, deepest
         first += made
 
 
