@@ -67,13 +67,19 @@ def test_the_forest_is_scikit_learns_tree_by_tree(kind, name):
 
 
 @settings(deadline=None, max_examples=15)
-@given(seed=st.integers(0, 10**6), ties=st.booleans(), weighted=st.booleans())
-def test_both_growers_make_the_same_trees(seed, ties, weighted):
+@given(
+    seed=st.integers(0, 10**6),
+    ties=st.booleans(),
+    weighted=st.booleans(),
+    n=st.sampled_from((120, 900)),  # 900: more than are sorted
+)
+def test_both_growers_make_the_same_trees(seed, ties, weighted, n):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(120, 7)).round(1 if ties else 6)
-    w = rng.integers(0, 3, 120).astype(float) if weighted else None
-    y = rng.integers(0, 3, 120)
-    for target, cls in ((y, RandomForestClassifier), (y > 0, RandomForestClassifier)):
+    X = rng.normal(size=(n, 7)).round(1 if ties else 6)
+    w = rng.integers(0, 3, n).astype(float) if weighted else None
+    y = rng.integers(0, 3, n)
+    pair = y + (X[:, 0] * X[:, 1] > 0.0) > 1
+    for target, cls in ((y, RandomForestClassifier), (pair, RandomForestClassifier)):
         few, many = (
             cls(2, max_features=k, bootstrap=False, random_state=seed).fit(X, target, w)
             for k in (4, 4.9 / 7)  # the same number of columns

@@ -9,6 +9,8 @@ A forest's tree is deep, and most of its nodes are small, so what it waits for i
                             their descendants (depth first) whatever columns those draw
     a few keys              are sorted by counting, for each, how many are less: m² comparisons in
                             SIMD, without the wrong guesses that any sort makes
+    many keys of two classes are not sorted: they are counted in buckets, and only buckets that may
+                            hold the best split are looked into (`promising`)
     indices                 are unsigned, as each would else be asked whether it counts from the end
 
 Splits, their worth and the draws are those of `core/grow.py`, which grows all other trees: with
@@ -32,6 +34,8 @@ THRESHOLD, WEIGHT, IMPURITY = range(3)  # its other numbers, before the weights 
 LO, HI, DEPTH, CONSTANT, PARENT, SIDE = range(6)  # what waits on the stack
 LOAD, PLACE = 8, 32  # bits of a key below the rank
 LOADS, PLACES = (1 << LOAD) - 1, (1 << PLACE) - 1
+MANY, EACH, BUCKETS = 256, 4, 2048  # keys counted in buckets; of so many each; the most buckets
+HALF, LOW = 32, (1 << 32) - 1  # of a bucket's word: weight, and below it the weight of class 1
 U = np.uint64
 
 
@@ -83,6 +87,8 @@ class Work(NamedTuple):
     placed: Any  # two rows of keys rank << 32 | place, uint64
     x: Any
     count: Any
+    buckets: Any  # int64
+    open: Any  # of each bucket, uint8: whether the best split may be in it
 
 
 @strict
@@ -171,9 +177,25 @@ def order(ranks: Any, low: int, levels: int, a: Any, b: Any, count: Any) -> Any:
 
 
 @strict
+def better_pair(t: int, s: int, a: float, S: float, T: float, limits: Any, work: Any) -> Any:
+    """Weigh a split of two classes exactly, with weights t and s (class 1) left; keep the best."""
+    L, R, best = work.L, work.R, work.best
+    left, right = np.float64(t), T - np.float64(t)
+    if left < limits.min_weight or right < limits.min_weight:
+        return False
+    L[1], R[1] = np.float64(s), S - np.float64(s)
+    L[0], R[0] = left - L[1], right - R[1]
+    value = worth(GINI, L, R, left, right, 1)
+    if value <= best[0]:
+        return False
+    best[0], best[1] = value, a * a / (T * (left * right))
+    return True
+
+
+@strict
 def scan_pair(seg: Any, S: float, T: float, limits: Any, work: Any) -> int:
     """The best split along sorted keys of two classes by (2) of `splits`: rows left, or 0."""
-    m, best, L, R = len(seg), work.best, work.L, work.R
+    m, best = len(seg), work.best
     found, s, t, total, ones = 0, 0, 0, np.int64(T), np.int64(S)
     bound = best[1] * T - CLOSE * T * abs(best[0])
     for i in range(m - 1):
@@ -185,17 +207,78 @@ def scan_pair(seg: Any, S: float, T: float, limits: Any, work: Any) -> int:
         if a * a >= bound * np.float64(t * (total - t)):
             if np.int64(seg[i + 1]) >> LOAD == key >> LOAD or i + 1 < limits.min_leaf:
                 continue
-            if m - i - 1 < limits.min_leaf or t < limits.min_weight:
+            if m - i - 1 >= limits.min_leaf and better_pair(t, s, a, S, T, limits, work):
+                found, bound = i + 1, best[1] * T - CLOSE * T * abs(best[0])
+    return found
+
+
+@strict
+def promising(ranks: Any, load: Any, least: int, shift: int, S: float, T: float, work: Any) -> None:
+    """Count two classes in buckets of ranks, and open those that may hold the best split.
+
+    With z and s the weights of the classes on the left, what a split is worth by (2) of `splits`,
+    a²/(t(T − t)) with t = z + s and a = sT − St, is convex in (z, s). Within a bucket both only
+    grow, from (z₀, s₀) to (z₁, s₁), hence it is largest in a corner of that rectangle. A bucket
+    stays closed if all corners are below the best split between two buckets, or of other columns.
+    """
+    buckets, opened = work.buckets, work.open
+    count = ((np.int64(np.max(ranks)) - least) >> shift) + 1
+    for b in range(count):
+        buckets[b] = 0
+    for i in range(len(ranks)):
+        one = np.int64(load[i])
+        w_i = one >> 1
+        buckets[U((ranks[i] - least) >> shift)] += (w_i << HALF) + (w_i & -(one & 1))
+    before, top = np.int64(0), work.best[1] * T
+    for b in range(count):  # the weights before each bucket, and the best split between two
+        inside = buckets[b]
+        buckets[b] = before
+        before += inside
+        t, s = np.float64(before >> HALF), np.float64(before & LOW)
+        a, width = s * T - S * t, t * (T - t)
+        if a * a > top * width:
+            top = a * a / width if width > 0.0 else top
+    buckets[count] = before
+    floor = top - 2.0 * CLOSE * T * T
+    for b in range(count):
+        t, s = np.float64(buckets[b] >> HALF), np.float64(buckets[b] & LOW)
+        t_end, s_end = np.float64(buckets[b + 1] >> HALF), np.float64(buckets[b + 1] & LOW)
+        t_1, t_0 = t + (s_end - s), t_end - (s_end - s)  # one class only
+        a, a_end = s * T - S * t, s_end * T - S * t_end
+        a_1, a_0 = s_end * T - S * t_1, s * T - S * t_0
+        opened[b] = (
+            (a * a >= floor * (t * (T - t)))
+            | (a_end * a_end >= floor * (t_end * (T - t_end)))
+            | (a_1 * a_1 >= floor * (t_1 * (T - t_1)))
+            | (a_0 * a_0 >= floor * (t_0 * (T - t_0)))
+        )
+
+
+@strict
+def scan_buckets(
+    seg: Any, least: int, shift: int, S: float, T: float, limits: Any, work: Any
+) -> int:
+    """`scan_pair` along the sorted keys of the open buckets: keys before the best split, or 0.
+
+    The best split of all is not below the floor, so that the buckets on both sides are open.
+    """
+    buckets, best = work.buckets, work.best
+    found, s, t, total, ones, last = 0, 0, 0, np.int64(T), np.int64(S), -1
+    bound = best[1] * T - CLOSE * T * abs(best[0])
+    for i in range(len(seg) - 1):
+        key = np.int64(seg[i])
+        b = ((key >> LOAD) - least) >> shift
+        if b != last:
+            t, s, last = buckets[U(b)] >> HALF, buckets[U(b)] & LOW, b
+        w_i = (key & LOADS) >> 1
+        t += w_i
+        s += w_i & -(key & 1)
+        a = np.float64(s * total - ones * t)
+        if a * a >= bound * np.float64(t * (total - t)):
+            if np.int64(seg[i + 1]) >> LOAD == key >> LOAD:
                 continue
-            if total - t < limits.min_weight:
-                continue
-            L[0], L[1] = np.float64(t - s), np.float64(s)
-            R[0], R[1] = np.float64(total - t - (ones - s)), np.float64(ones - s)
-            value = worth(GINI, L, R, np.float64(t), np.float64(total - t), 1)
-            if value > best[0]:
-                best[0], found = value, i + 1
-                best[1] = a * a / (T * np.float64(t * (total - t)))
-                bound = best[1] * T - CLOSE * T * abs(value)
+            if better_pair(t, s, a, S, T, limits, work):
+                found, bound = i + 1, best[1] * T - CLOSE * T * abs(best[0])
     return found
 
 
@@ -308,6 +391,22 @@ def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work:
         return True, False, 0, 0
     if limits.classes:
         a, b = work.loaded[0, :m], work.loaded[1, :m]
+        if limits.classes == 2 and m >= MANY and limits.min_leaf <= 1 and limits.min_weight <= 0.0:
+            shift = 0
+            while (most - least) >> shift >= min(BUCKETS, m // EACH):
+                shift += 1
+            promising(ranks, given.load, least, shift, S[1], T, work)
+            k = 0
+            for i in range(m):
+                rank = ranks[i]
+                a[k] = (np.uint32(rank) << np.uint32(LOAD)) | np.uint32(given.load[i])
+                ranks[k] = rank
+                k += work.open[U((rank - least) >> shift)]
+            seg = order(ranks[:k], LOAD, most, a[:k], b[:k], work.count)
+            n_left = scan_buckets(seg, least, shift, S[1], T, limits, work)
+            if n_left == 0:
+                return False, False, 0, 0
+            return False, True, np.int64(seg[n_left - 1]) >> LOAD, np.int64(seg[n_left]) >> LOAD
         for i in range(m):
             a[i] = (np.uint32(ranks[i]) << np.uint32(LOAD)) | np.uint32(given.load[i])
         seg = order(ranks, LOAD, most, a, b, work.count)
@@ -432,7 +531,7 @@ def grow_plain(data: Any, whole: Any, spare: Any, limits: Any, state: Any) -> An
         np.arange(p), np.zeros(p, np.int64), state, np.empty(2), np.empty(K), np.empty(K),
         np.empty(sorting, np.int32), np.empty((2, sorting if limits.classes else 0), np.uint32),
         np.empty((2, 0 if limits.classes else sorting), np.uint64), np.empty(n),
-        np.empty(6 * 512, np.int64),
+        np.empty(6 * 512, np.int64), np.empty(BUCKETS + 1, np.int64), np.empty(BUCKETS, np.uint8),
     )  # fmt: skip
     features, constant, best = work.features, work.constant, work.best
     criterion = GINI if limits.classes else SQUARED
