@@ -265,7 +265,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
             isolate(rows, seeds, drawn, columns, *options, *nodes, size, depth)
             return Forest(*(a[: size.sum()] for a in nodes), size, depth)
 
-        threads = n_threads(self.n_jobs) if T * m > 1 << 13 else 1
+        threads = n_threads(self.n_jobs) if T * m > 1 << 15 else 1  # 1 ms of work
         cost = T * m * (p if sp.issparse(X) else 1)
         parts = [seeds[some] for some in split(T, max(threads, cost // BATCH))]
         return together(run(batch, parts, n_jobs=self.n_jobs))
