@@ -269,8 +269,7 @@ def number(node_i: Any, rows: Any, leaf: Any) -> tuple[Any, Any, Any]:
     left, right = np.full(len(place), -1), np.full(len(place), -1)
     left[inner], right[inner] = place[first[inner]], place[first[inner] + 1]
     leaves = np.flatnonzero(~inner)
-    start = node_i[birth[leaves], LO]
+    start, stop = node_i[birth[leaves], LO], node_i[birth[leaves], HI]
     order = np.argsort(start, kind="stable")  # sorted already, if depth came first
-    size = np.diff(start[order], append=len(rows))
-    leaf[rows] = np.repeat(leaves[order], size)
+    leaf[rows] = np.repeat(leaves[order], (stop - start)[order])
     return birth, left, right

@@ -1,5 +1,6 @@
 """What the four trees share: parameters, validation, growth and the walk of new rows"""
 
+from functools import lru_cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -24,6 +25,19 @@ from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_sig
 from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain
 
 SEEDS = 2**31 - 1
+
+
+def first_draw(random_state):
+    """The seed of the kernel, as scikit-learn draws it."""
+    if type(random_state) is int:
+        return first_draw_of(random_state)
+    return check_random_state(random_state).randint(0, SEEDS)
+
+
+@lru_cache(maxsize=1024)
+def first_draw_of(seed):
+    """A generator takes longer to make than a small tree to grow."""
+    return np.random.RandomState(seed).randint(0, SEEDS)
 
 
 class BaseTree(CallbackSupport, MultiOutputMixin, ValidatedOnce, BaseEstimator):
@@ -119,7 +133,7 @@ class BaseTree(CallbackSupport, MultiOutputMixin, ValidatedOnce, BaseEstimator):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             monotonic_cst=signs,
-            seed=check_random_state(self.random_state).randint(0, SEEDS),
+            seed=first_draw(self.random_state),
         )
         if self.ccp_alpha > 0.0:
             self.tree_ = prune(self.tree_, self.ccp_alpha)
