@@ -30,7 +30,6 @@ from .jit import PURE_PYTHON, kernel
 
 REMAINING, DONE, STOP, JOB = 0, 8, 16, 24  # from JOB on: what the leader writes down
 SIZE = 64
-part = kernel(part=True)
 PATIENCE = 4000  # looks at a word before the processor is offered to others
 
 
@@ -99,14 +98,14 @@ def words(size: int = SIZE) -> Any:
     return np.zeros(size, dtype=np.int64)
 
 
-@part
+@kernel(part=True)
 def announce(crew: Any, parts: int) -> None:
     """The job that stands in crew[JOB:] has so many parts; the crew may start."""
     crew[DONE] = 0
     put(crew, REMAINING, parts)  # overwrites what a thread took that came too late
 
 
-@part
+@kernel(part=True)
 def take(crew: Any) -> Any:
     """The number of a part that is now the caller's; negative if there is none."""
     if look(crew, REMAINING) <= 0:
@@ -114,7 +113,7 @@ def take(crew: Any) -> Any:
     return add(crew, REMAINING, -1) - 1
 
 
-@part
+@kernel(part=True)
 def await_all(crew: Any, parts: int) -> None:
     """Return when all parts are done."""
     looks = 0
