@@ -88,8 +88,8 @@ html_baseurl = os.environ.get("MLREPLICA_BOOK_URL", "https://mlreplica.example/"
 # Look
 html_theme = "furo"
 html_title = "mlreplica"
-html_static_path = ["_static", "_build/static"]
-html_css_files = ["katex/katex.min.css", "fonts/fonts.css", "book.css"]
+html_static_path = ["_static", "_build/static", "../src/mlreplica/cli/static"]
+html_css_files = ["katex/katex.min.css", "fonts/fonts.css", "player.css", "book.css"]
 html_js_files = [("player.js", {"defer": "defer"}), ("book.js", {"defer": "defer"})]
 html_theme_options = {
     "light_css_variables": {

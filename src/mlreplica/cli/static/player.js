@@ -1,4 +1,4 @@
-// The step-through player. It draws recorded states and computes none: see _ext/bookkit/player.py.
+// The step-through player of the book and of `mlreplica watch`. It draws recorded states and computes none.
 "use strict";
 (() => {
   const W = 460, H = 330, EDGE = { left: 52, right: 14, top: 12, bottom: 42 };
