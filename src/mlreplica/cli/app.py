@@ -1,49 +1,33 @@
-"""The commands, their options, and how errors are shown"""
+"""The commands"""
 
 from __future__ import annotations
 
-import json
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
 
 from mlreplica import __version__
+from mlreplica.cli.app_model import explain, fit, predict, watch
 from mlreplica.cli.console import Problem, progress_bar
-
-UsageError = typer.BadParameter.__base__  # click's, wherever typer keeps it
-
-
-class OneLine(TyperGroup):
-    """Errors are one line on stderr and an exit code: 1 a problem, 2 a wrong call, 130 Ctrl-C."""
-
-    def main(self, args=None, prog_name=None, **extra):
-        """Run the command and leave the process with its exit code."""
-        extra["standalone_mode"] = False
-        try:
-            code = super().main(args=args, prog_name=prog_name, **extra)
-        except Problem as problem:
-            code = fail(problem, 1)
-        except UsageError as error:
-            code = fail(f"{error.format_message().rstrip('.')}; see --help", 2)
-        except (KeyboardInterrupt, typer.Abort):
-            code = 130
-        if code == 130:
-            fail("interrupted", 130)
-        sys.exit(code)
-
-
-def fail(message, code):
-    """Print one line on stderr; returns the exit code."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print("mlreplica:", style="bold red", end=" ")
-    console.print(" ".join(str(message).split()), markup=False)
-    return code
-
+from mlreplica.cli.options import (
+    AnyTask,
+    AsJson,
+    Categorical,
+    Distinct,
+    Drop,
+    Encoding,
+    Metric,
+    Numeric,
+    OneLine,
+    Seed,
+    Shipped,
+    Target,
+    Task,
+    option,
+    print_json,
+)
 
 app = typer.Typer(
     cls=OneLine,
@@ -51,36 +35,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Task(StrEnum):
-    """What is predicted."""
-
-    classification = "classification"
-    regression = "regression"
-
-
-class Shipped(StrEnum):
-    """The data sets that come along."""
-
-    breast_cancer = "breast_cancer"
-    diabetes = "diabetes"
-    digits = "digits"
-    iris = "iris"
-    wine = "wine"
-
-
-class Metric(StrEnum):
-    """How models are judged; compare.METRICS says what each name means."""
-
-    accuracy = "accuracy"
-    balanced_accuracy = "balanced_accuracy"
-    f1 = "f1"
-    log_loss = "log_loss"
-    roc_auc = "roc_auc"
-    r2 = "r2"
-    rmse = "rmse"
-    mae = "mae"
 
 
 def show_version(wanted: bool):
@@ -94,7 +48,7 @@ def show_version(wanted: bool):
 def start(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show version.")
+        bool, option("--version", callback=show_version, is_eager=True, help="Show version.")
     ] = False,
 ):
     """Show the help if no command is given."""
@@ -102,51 +56,111 @@ def start(
         typer.echo(context.get_help())
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, nothing else.")]
-
-
 @app.command()
 def compare(
     file: Annotated[
-        Path | None, typer.Argument(help="A .csv, .tsv or .parquet file; else a shipped set.")
+        Path | None, typer.Argument(help="A .csv, .tsv, .parquet, … file; else a shipped set.")
     ] = None,
     data: Annotated[
-        Shipped | None, typer.Option(help="Which shipped set.", show_default="breast_cancer")
+        Shipped | None, option(help="Which shipped set.", show_default="breast_cancer")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Column to predict.", show_default="the last")
-    ] = None,
-    task: Annotated[
-        Task | None, typer.Option(help="What to predict.", show_default="guessed from the target")
-    ] = None,
+    target: Target = None,
+    task: AnyTask = None,
     metric: Annotated[
-        Metric | None, typer.Option(help="What to order by.", show_default="accuracy or r2")
+        Metric | None, option(help="What to order by.", show_default="accuracy or r2")
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")] = None,
-    folds: Annotated[int, typer.Option(help="Cross-validation folds.", min=2)] = 5,
-    seed: Annotated[int, typer.Option(help="Seed of folds and models.", min=0)] = 0,
+    seconds: Annotated[
+        float, option(help="Budget, shared by the models; 0 for no limit.", min=0)
+    ] = 60.0,
+    report: Annotated[Path | None, option(help="Write an HTML report here.")] = None,
+    only: Annotated[
+        list[str] | None, option("--model", help="Only this model; repeatable.")
+    ] = None,
+    drop: Drop = None,
+    numeric: Numeric = None,
+    categorical: Categorical = None,
+    groups: Annotated[
+        str | None, option(help="Column whose equal values stay in one fold.")
+    ] = None,
+    time: Annotated[
+        str | None, option(help="Column to order rows by: learn from the past only.")
+    ] = None,
+    distinct: Distinct = False,
+    folds: Annotated[int, option(help="Cross-validation folds.", min=2)] = 5,
+    seed: Seed = 0,
+    encoding: Encoding = None,
     as_json: AsJson = False,
 ):
-    """Cross-validate every suitable estimator on a table and print the leaderboard."""
-    from mlreplica.cli.table import read_file, read_shipped
+    """Cross-validate every suitable model on a table and print the leaderboard."""
+    from mlreplica.cli.table import Choices, read_file, read_shipped
 
+    if groups and time:
+        raise Problem("give either --groups or --time, not both.")
+    lists = (tuple(given or ()) for given in (drop, numeric, categorical))
+    choices = Choices(target, task and task.value, *lists, groups, time, encoding, distinct)
     if file is None:
-        for option, given in (("--target", target), ("--drop", drop)):
-            if given:
-                raise Problem(f"{option} is for a file; a shipped set is taken as it is.")
-        table = read_shipped((data or Shipped.breast_cancer).value)
+        given = choices._replace(task=None)._asdict()
+        if name := next((name for name, value in given.items() if value), None):
+            raise Problem(f"--{name} is for a file; a shipped set is taken as it is.")
+        table = read_shipped((data or Shipped.breast_cancer).value, choices.task)
     elif data is not None:
         raise Problem(f"give either a file or --data {data.value}, not both.")
     else:
-        table = read_file(file, target, drop or ())
+        table = read_file(file, choices)
 
-    from mlreplica.cli.compare import leaderboard, show
+    from mlreplica.cli.compare import leaderboard
 
-    result = leaderboard(table, task, metric, folds=folds, seed=seed, console=Console(stderr=True))
+    if report:
+        from mlreplica.cli.output import check_writable
+
+        check_writable(report)
+    with progress_bar(Console(stderr=True)) as bar:
+        told = bar.add_task("reading")
+        result = leaderboard(
+            table,
+            metric,
+            only=only or (),
+            folds=folds,
+            seed=seed,
+            seconds=seconds,
+            progress=lambda done, total, what: bar.update(
+                told, completed=done, total=total, description=f"{what:<32}"
+            ),
+        )
+        if report:
+            from mlreplica.cli.report import write_report
+
+            bar.update(told, description="report")
+            write_report(report, table, result, choices, file)
+            result["report"] = str(report)
     if as_json:
-        typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+        print_json(result)
     else:
-        show(result, Console())
+        from mlreplica.cli.show import line, show_leaderboard
+
+        show_leaderboard(result, console := Console())
+        if report:
+            line(console, f"report: {report}")
+
+
+@app.command()
+def models(
+    task: Annotated[Task | None, option(help="Only those for this.")] = None,
+    as_json: AsJson = False,
+):
+    """List all models, each with one line and its page in the book."""
+    from mlreplica.cli.catalogue import catalogue
+
+    found = [m for m in catalogue() if task is None or m["task"] == task.value]
+    if as_json:
+        print_json(found)
+        return
+    from mlreplica.cli.show import grid_of
+
+    grid = grid_of("model", "for", "", "page")
+    for m in found:
+        grid.add_row(m["model"], m["task"], m["summary"], m["page"] or "")
+    Console().print(grid)
 
 
 @app.command()
@@ -156,7 +170,7 @@ def doctor(as_json: AsJson = False):
 
     found = examine()
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
     else:
         show(found, Console())
 
@@ -166,6 +180,7 @@ def warmup(
     names: Annotated[
         list[str] | None, typer.Argument(help="Chapters, estimators or functions; default: all.")
     ] = None,
+    as_json: AsJson = False,
 ):
     """Compile kernels ahead, so that no first call is slow; for images and CI."""
     from mlreplica.warmup import sentence
@@ -182,10 +197,17 @@ def warmup(
             )
         except ValueError as error:
             raise Problem(error) from None
-    console = Console(soft_wrap=True, highlight=False)
-    console.print(sentence(report))
-    if report.folder:
-        console.print(f"kept in {report.folder}", markup=False)
+    if as_json:
+        print_json(report._asdict() | {"folder": report.folder and str(report.folder)})
+    else:
+        console = Console(soft_wrap=True, highlight=False)
+        console.print(sentence(report))
+        if report.folder:
+            console.print(f"kept in {report.folder}", markup=False)
     if report.failures:
         first, n = report.failures[0], len(report.failures)
         raise Problem(f"{n} calls failed, so some kernels may be missing; the first: {first}")
+
+
+for command in (fit, predict, explain, watch):
+    app.command()(command)

@@ -1,269 +1,265 @@
 """Cross-validate everything that suits a table"""
 
+import threading
 import time
 import warnings
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table as RichTable
-from sklearn.compose import ColumnTransformer
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from mlreplica import metrics
-from mlreplica.cli.console import Problem, progress_bar
-from mlreplica.discovery import all_estimators
-
-
-class Metric(NamedTuple):
-    """How to judge a fitted model: score(model, X, y)."""
-
-    task: str
-    score: object
-    best: object  # max or min
+from mlreplica.cli.budget import FIRST, GROWTH, Clock, Cost, share
+from mlreplica.cli.checks import warnings_of
+from mlreplica.cli.metrics import metric_for
+from mlreplica.cli.models import BASELINES, model_for, needs, preparation, suitable
+from mlreplica.cli.table import splits
+from mlreplica.core import parallel
 
 
-def by_prediction(function, **options):
-    """Judge what `predict` says."""
-    return lambda model, X, y: function(y, model.predict(X), **options)
+class Fit(NamedTuple):
+    """One fit of one model."""
+
+    score: float | None
+    fit_seconds: float
+    predict_seconds: float
+    rows: int
+    cpu: tuple  # of this thread, in fit and predict: what others do on the machine is not in it
+    certificate: float | None = None
+    warned: bool = False
+    error: str = ""
 
 
-def by_probability(model, X, y):
-    """Log-loss of `predict_proba`."""
-    return metrics.log_loss(y, model.predict_proba(X), labels=model.classes_)
-
-
-def by_ranking(model, X, y):
-    """Area under the ROC curve; for several classes, the mean of each against the rest."""
-    if len(model.classes_) > 2:
-        return metrics.roc_auc_score(y, model.predict_proba(X), multi_class="ovr")
-    if hasattr(model, "decision_function"):
-        return metrics.roc_auc_score(y, model.decision_function(X))
-    return metrics.roc_auc_score(y, model.predict_proba(X)[:, 1])
-
-
-METRICS = {
-    "accuracy": Metric("classification", by_prediction(metrics.accuracy_score), max),
-    "balanced_accuracy": Metric(
-        "classification", by_prediction(metrics.balanced_accuracy_score), max
-    ),
-    "f1": Metric("classification", by_prediction(metrics.f1_score, average="macro"), max),
-    "log_loss": Metric("classification", by_probability, min),
-    "roc_auc": Metric("classification", by_ranking, max),
-    "r2": Metric("regression", by_prediction(metrics.r2_score), max),
-    "rmse": Metric("regression", by_prediction(metrics.root_mean_squared_error), min),
-    "mae": Metric("regression", by_prediction(metrics.mean_absolute_error), min),
-}
-DEFAULT = {"classification": "accuracy", "regression": "r2"}
-KIND = {"classification": "classifier", "regression": "regressor"}
-BASELINES = {
-    "classification": [("majority class", DummyClassifier)],
-    "regression": [("mean", DummyRegressor)],
-}
-
-
-def leaderboard(table, task=None, metric=None, *, folds=5, seed=0, console):
+def leaderboard(table, metric=None, *, only=(), folds=5, seed=0, seconds=60.0, progress=None):
     """Compare on a table; the result is a dict of plain values, best model first."""
-    notes = list(table.notes)
-    if task is None:
-        task, why = guess_task(table)
-        notes.append(f"{task}, since {why} (--task to change)")
-    task, metric = str(task), str(metric or DEFAULT[task])
-    if METRICS[metric].task != task:
-        fit = [name for name, m in METRICS.items() if m.task == task]
-        raise Problem(f"--metric {metric} is not for {task}; use {', '.join(fit)}.")
-    y = check_target(table, task, folds)
-    models = [(name, cls, True) for name, cls in BASELINES[task]]
-    models += [(name, cls, False) for name, cls in all_estimators(KIND[task])]
-    runs = cross_validate(table, y, models, task, METRICS[metric].score, folds, seed, console)
-    rows = [summary(*run) for run in runs]
-    sign = -1 if METRICS[metric].best is max else 1
-    rows.sort(key=lambda row: (row["score"] is None, sign * (row["score"] or 0.0)))
-    n, p = table.X.shape
+    metric, judge = metric_for(table.task, metric)
+    parts = splits(table, folds, seed)
+    with Clock() as clock:
+        contest = Contest(table, parts, judge.score, seed, clock, seconds, progress)
+        baseline, cls = BASELINES[table.task]
+        fits = contest.run([(baseline, cls), *suitable(table, only)])
+    rows = [summary(name, name == baseline, found, len(parts)) for name, found in fits.items()]
+    full = len(parts[-1][0])
+    for row in rows:
+        remark(row, full, len(parts))
+    rows.sort(key=lambda row: (row["score"] is None, -judge.sign * (row["score"] or 0.0)))
     return {
         "data": table.name,
-        "rows": n,
-        "columns": p,
+        "rows": table.X.shape[0],
+        "columns": [
+            {"name": c.name, "kind": c.kind, "missing": c.missing, "note": c.why}
+            for c in table.columns
+        ],
+        "features": table.X.shape[1],
         "target": table.target,
-        "task": task,
+        "task": table.task,
         "metric": metric,
+        "split": split_of(table),
         "folds": folds,
         "seed": seed,
-        "notes": notes,
+        "training_rows": full,
+        "seconds": round(clock(), 2),
+        "notes": table.notes,
+        "warnings": warnings_of(table, parts, metric, seed),
         "leaderboard": rows,
     }
 
 
-def guess_task(table):
-    """The task that a target suggests, and why."""
-    if table.y.dtype.kind not in "iuf":
-        return "classification", f"{table.target!r} holds text"
-    distinct = len(np.unique(table.y))
-    if distinct <= 20 and np.all(table.y == np.round(table.y)):
-        return "classification", f"{table.target!r} holds {distinct} distinct whole numbers"
-    return "regression", f"{table.target!r} holds {distinct} distinct numbers"
+def split_of(table):
+    """How rows are split, in words."""
+    if table.time is not None:
+        return f"in the order of {table.time!r}"
+    if table.groups is not None:
+        return "by group"
+    return "stratified" if table.task == "classification" else "at random"
 
 
-def check_target(table, task, folds):
-    """The target, ready for the task, or the Problem with it."""
-    values, counts = np.unique(table.y, return_counts=True)
-    if len(values) < 2:
-        raise Problem(f"the target {table.target!r} is constant ({values[0]}): nothing to learn.")
-    if task == "classification":
-        if counts.min() < folds:
-            rare = values[counts.argmin()]
-            raise Problem(
-                f"class {str(rare)!r} of {table.target!r} has {counts.min()} rows, too few for "
-                f"{folds} folds; lower --folds, leave the class out, or use --task regression."
-            )
-        return table.y if table.y.dtype.kind in "iU" else table.y.astype(str)
-    if table.y.dtype.kind not in "iuf":
-        raise Problem(f"the target {table.target!r} holds text; --task regression needs numbers.")
-    if not np.isfinite(table.y).all():
-        raise Problem(f"the target {table.target!r} holds infinite values.")
-    if len(table.y) < 2 * folds:
-        raise Problem(f"{len(table.y)} rows are too few for {folds} folds; lower --folds.")
-    return table.y.astype(np.float64)
+class Contest:
+    """All fits of all models, on threads, within a budget."""
 
+    def __init__(self, table, parts, score, seed, clock, seconds, progress=None):
+        self.table, self.parts, self.score, self.seed = table, parts, score, seed
+        self.clock, self.seconds = clock, seconds or np.inf
+        self.progress = progress or (lambda done, total, what: None)
+        self.prepared, self.lock = {}, threading.Lock()
+        self.full = len(parts[-1][0])  # rows to learn from
+        self.rows, self.needed = {}, {}  # of those that were timed
+        self.cpu = 0.0  # seconds of all fits so far
 
-def preprocessing(table):
-    """Numbers: median for missing ones, then mean 0 and variance 1. Categories: one column each."""
-    numbers = make_pipeline(
-        SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
-    )
-    one_hot = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False
-    )
-    return ColumnTransformer(
-        [
-            ("numbers", numbers, np.flatnonzero(~table.categorical)),
-            ("categories", one_hot, np.flatnonzero(table.categorical)),
-        ]
-    )
+    def run(self, models):
+        """{name: its Fits}; first those that need no more than their share, then the others."""
+        self.fits, self.total = {name: {} for name, _ in models}, len(self.parts) * len(models)
+        with listening():
+            costs, waiting = self.timings(models), dict(models)
+            while waiting:
+                cap = self.allot({name: costs[name] for name in waiting if name in costs})
+                whole = [name for name in waiting if self.rows.get(name, self.full) == self.full]
+                ready = {name: waiting.pop(name) for name in whole or list(waiting)}
+                self.play(ready, cap)
+        return {name: [fits[k] for k in sorted(fits)] for name, fits in self.fits.items()}
 
+    def timings(self, models):
+        """{name: Cost}, by fits on few rows, then more; nothing if the table is small."""
+        n_test = len(self.parts[-1][1])
+        if self.seconds == np.inf or self.full <= FIRST * GROWTH:
+            return {}
+        patience = 0.06 * self.seconds * parallel.n_threads() / len(models)
 
-class Fold(NamedTuple):
-    """One fit of one model."""
+        def time_one(name, cls):
+            self.progress(0, self.total, f"timing {name}")
+            self.one(-1, cls, FIRST)  # loads or compiles what is needed; not timed
+            timings, n = [], FIRST
+            while n < self.full and (not timings or Cost(timings)(n, n) < patience):
+                fit = self.one(-1, cls, n, test_rows=n)
+                if fit.error:
+                    return None
+                timings.append((n, fit.cpu[0], fit.cpu[1] / min(n, n_test)))
+                n *= GROWTH
+            return Cost(timings)
 
-    score: float | None
-    seconds: float
-    certificate: float | None
-    warned: bool
-    error: str
+        found = parallel.run(time_one, *zip(*models, strict=True))
+        return {name: cost for (name, _), cost in zip(models, found, strict=True) if cost}
 
+    def allot(self, costs):
+        """Choose the rows of each model by what is left of the time; returns the share."""
+        if not costs:
+            return np.inf
+        folds, n_test = len(self.parts), len(self.parts[-1][1])
+        needed = [folds * cost(self.full, n_test) for cost in costs.values()]
+        left, threads = max(0.95 * self.seconds - self.clock(), 0.0), parallel.n_threads()
+        pace = self.cpu / (self.clock() * threads)  # what others on the machine leave us
+        cap = share(needed, left * threads * min(max(pace, 0.1), 0.9))
+        self.rows = {n: cost.rows(cap / folds, self.full, n_test) for n, cost in costs.items()}
+        self.needed = dict(zip(costs, needed, strict=True))
+        return cap
 
-def cross_validate(table, y, models, task, score, folds, seed, console):
-    """[(name, is a baseline, its Folds)] of all models, on the same folds."""
-    splitter = StratifiedKFold if task == "classification" else KFold
-    parts = splitter(folds, shuffle=True, random_state=seed).split(table.X, y)
-    found = {name: [] for name, _, _ in models}
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with progress_bar(console, *columns, TimeElapsedColumn()) as bar:
-        task_id = bar.add_task("", total=folds * len(models))
-        for train, test in parts:
-            prepare = preprocessing(table)
-            X_train, X_test = (
-                prepare.fit_transform(table.X[train]),
-                prepare.transform(table.X[test]),
-            )
-            for name, cls, _ in models:
-                bar.update(task_id, description=name)
-                fold = fit_one(cls, seed, (X_train, y[train]), (X_test, y[test]), score)
-                found[name].append(fold)
-                bar.advance(task_id)
-    return [(name, baseline, found[name]) for name, _, baseline in models]
+    def play(self, models, cap):
+        """All folds of some models, fold after fold, the dearest first; who is late stops."""
+        used, took = dict.fromkeys(models, 0.0), dict.fromkeys(models, 0.0)
+        tasks = [(k, name, cls) for k in range(len(self.parts)) for name, cls in models.items()]
+        tasks.sort(key=lambda task: (task[0], -self.needed.get(task[1], 0.0)))
 
+        def work(k, name, cls):
+            fits = self.fits[name]
+            self.progress(sum(map(len, self.fits.values())), self.total, name)
+            begin = self.clock()
+            late = used[name] > 1.5 * cap or begin + took[name] > self.seconds
+            if fits and (late or any(fit.error for fit in list(fits.values()))):
+                return
+            fit = self.one(k, cls, self.rows.get(name))
+            took[name] = self.clock() - begin
+            used[name] += sum(fit.cpu)
+            fits[k] = fit
 
-def fit_one(cls, seed, train, test, score):
-    """Fit and judge one model; a model that cannot is a row with the reason, not the end."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        start = time.perf_counter()
+        parallel.run(work, *zip(*tasks, strict=True))
+
+    def one(self, k, cls, rows=None, test_rows=None):
+        """Fit and judge one model on fold k; one that cannot is a Fit with the reason."""
+        X_train, X_test, order = self.fold(k, needs(cls))
+        train, test = self.parts[k]
+        y_train, y_test = self.table.y[train], self.table.y[test]
+        if rows is not None and rows < len(train):
+            X_train, y_train = X_train[order[:rows]], y_train[order[:rows]]
+        X_test, y_test = X_test[:test_rows], y_test[:test_rows]
+        thread.heard, times = [], [now()]
         try:
-            model = cls()
-            if "random_state" in model.get_params():
-                model.set_params(random_state=seed)
-            model.fit(*train)
-            seconds = time.perf_counter() - start
-            value = float(score(model, *test))
-        except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            return Fold(None, time.perf_counter() - start, None, False, str(error).split("\n")[0])
-    warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
-    certificate = getattr(model, "certificate_", None)
-    return Fold(
-        value, seconds, None if certificate is None else float(np.max(certificate)), warned, ""
-    )
+            model = model_for(cls, self.table, self.seed).fit(X_train, y_train)
+            times.append(now())
+            value = float(self.score(model, X_test, y_test))
+        except (ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            return Fit(None, *(now() - times[0])[:1], 0.0, len(y_train), (0.0, 0.0), error=reason)
+        (wall, cpu), certificate = (
+            np.diff([*times, now()], axis=0).T,
+            getattr(model, "certificate_", None),
+        )
+        self.cpu += float(cpu.sum())
+        return Fit(
+            value,
+            *wall.tolist(),
+            len(y_train),
+            tuple(cpu.tolist()),
+            None if certificate is None else float(np.max(certificate)),
+            ConvergenceWarning in thread.heard,
+        )
+
+    def fold(self, k, need):
+        """Fold k prepared as a model needs it, and the order in which rows are taken if few are."""
+        with self.lock:
+            if (k, need) not in self.prepared:
+                for old in [key for key in self.prepared if 0 <= key[0] < k - 1]:
+                    del self.prepared[old]  # threads are at most one fold apart
+                train, test = self.parts[k]
+                X_train, X_test = self.table.X[train], self.table.X[test]
+                prepare = preparation(need, self.table)
+                if prepare is not None:
+                    X_train, X_test = prepare.fit_transform(X_train), prepare.transform(X_test)
+                self.prepared[k, need] = X_train, X_test, self.order(train)
+            return self.prepared[k, need]
+
+    def order(self, train):
+        """Rows in random order, five of each class in front; in time, the latest first."""
+        if self.table.time is not None:
+            return np.arange(len(train))[::-1]
+        order = np.random.default_rng(self.seed).permutation(len(train))
+        if self.table.task == "regression":
+            return order
+        y = self.table.y[train][order]
+        first = np.concatenate([np.flatnonzero(y == value)[:5] for value in np.unique(y)])
+        return np.concatenate([order[first], np.delete(order, first)])
 
 
-def summary(name, baseline, folds):
-    """A model's row; the certificate is the largest of the folds, the time their median."""
-    scores = [fold.score for fold in folds]
-    errors = [fold.error for fold in folds if fold.error]
-    warned = sum(fold.warned for fold in folds)
-    certificates = [fold.certificate for fold in folds if fold.certificate is not None]
-    note = "baseline" if baseline else ""
-    if warned:
-        note = f"not converged in {warned} of {len(folds)} folds"
-    if errors:
-        note = errors[0]
+thread = threading.local()  # heard: the warnings of the fit that this thread is at
+
+
+def now():
+    """The time on the wall, and that of this thread on its core."""
+    return np.array([time.perf_counter(), time.thread_time()])
+
+
+@contextmanager
+def listening():
+    """Warnings are heard by the thread that they come from, and not printed; gives this one's."""
+
+    def hear(message, category, *_, **__):
+        getattr(thread, "heard", []).append(category)
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        warnings.showwarning = hear
+        thread.heard = []
+        yield thread.heard
+
+
+def summary(name, baseline, fits, folds):
+    """A model's row; the certificate is the largest of the folds, times are their medians."""
+    scores = [fit.score for fit in fits if fit.score is not None]
+    error = next((fit.error for fit in fits if fit.error), "" if fits else "no time was left")
+    certificates = [fit.certificate for fit in fits if fit.certificate is not None]
+    median = lambda values: float(np.median(values)) if values else None
     return {
         "model": name,
         "baseline": baseline,
-        "score": None if errors else float(np.mean(scores)),
-        "sd": None if errors else float(np.std(scores, ddof=1)),
+        "score": None if error else float(np.mean(scores)),
+        "sd": None if error or len(scores) < 2 else float(np.std(scores, ddof=1)),
         "scores": scores,
-        "fit_seconds": float(np.median([fold.seconds for fold in folds])),
+        "fit_seconds": median([fit.fit_seconds for fit in fits]),
+        "predict_seconds": median([fit.predict_seconds for fit in fits if not fit.error]),
         "certificate": max(certificates, default=None),
-        "note": note,
+        "rows": max((fit.rows for fit in fits), default=0),
+        "not_converged": sum(fit.warned for fit in fits),
+        "error": error,
     }
 
 
-def show(result, console):
-    """Print a leaderboard."""
-    for note in result["notes"]:
-        console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
-    console.print(
-        f"{result['data']}: {result['rows']} rows, {result['columns']} columns, "
-        f"{result['task']}, {result['folds']} folds",
-        style="bold",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
-    grid = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    grid.add_column("model")
-    arrow = "↑" if METRICS[result["metric"]].best is max else "↓"
-    grid.add_column(f"{result['metric']} {arrow}", justify="right")
-    grid.add_column("fit", justify="right")
-    certified = any(row["certificate"] is not None for row in result["leaderboard"])
-    if certified:
-        grid.add_column("certificate", justify="right")
-    grid.add_column("")
-    for row in result["leaderboard"]:
-        score = "–" if row["score"] is None else with_error(row["score"], row["sd"])
-        cells = [row["model"], score, duration(row["fit_seconds"])]
-        if certified:
-            cells.append("" if row["certificate"] is None else f"{row['certificate']:.1e}")
-        grid.add_row(*cells, row["note"], style="dim" if row["baseline"] else "")
-    console.print(grid)
-
-
-def with_error(value, sd):
-    """A number and its spread with the same decimals, four significant digits at least."""
-    size = max(abs(value), sd, 1e-12)
-    decimals = max(0, 4 if size < 1 else 3 - int(np.log10(size)))
-    return f"{value:.{decimals}f} ± {sd:.{decimals}f}"
-
-
-def duration(seconds):
-    """Seconds with a unit that fits."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3)):
-        if seconds * scale >= 1:
-            return f"{seconds * scale:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+def remark(row, full, folds):
+    """Add `cut`, whether a model got less than all, and `note`, what there is to say of it."""
+    said, done = [], len(row["scores"])
+    row["cut"] = not row["error"] and (row["rows"] < full or done < folds)
+    if row["cut"]:
+        few = [f"{row['rows']:,} rows"] * (row["rows"] < full)
+        few += [f"{done} fold{'s' * (done > 1)}"] * (done < folds)
+        said.append(f"cut: {', '.join(few)}")
+    if row["not_converged"]:
+        said.append(f"not converged in {row['not_converged']} of {done} folds")
+    row["note"] = row["error"] or "; ".join(said) or ("baseline" if row["baseline"] else "")

@@ -1,12 +1,17 @@
 """What the commands share in speaking to a user"""
 
 from difflib import get_close_matches
-
-from rich.progress import Progress
+from math import log10
 
 
 class Problem(Exception):  # noqa: N818  a user's problem, not an error of ours
     """Shown as one line, with exit code 1 and without a traceback."""
+
+
+def listed(names, most=6):
+    """Names in quotes, the first few of many."""
+    names = list(names)
+    return ", ".join(repr(str(n)) for n in names[:most]) + (", …" if len(names) > most else "")
 
 
 def did_you_mean(name, known):
@@ -15,10 +20,27 @@ def did_you_mean(name, known):
     close = [lower[match] for match in get_close_matches(str(name).lower(), lower, n=3)]
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
-    first = [repr(str(k)) for k in list(known)[:6]]
-    return f"there are {', '.join(first)}{', …' if len(known) > 6 else ''}."
+    return f"there are {listed(known)}{'.' if len(known) <= 6 else ''}"
 
 
 def progress_bar(console, *columns):
     """A bar that goes away when it is full; none at all where nobody watches."""
+    from rich.progress import Progress
+
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def with_error(value, sd):
+    """A number and its spread with the same decimals, four significant digits at least."""
+    size = max(abs(value), sd or 0.0, 1e-12)
+    decimals = max(0, 4 if size < 1 else 3 - int(log10(size)))
+    spread = "" if sd is None else f" ± {sd:.{decimals}f}"
+    return f"{value:.{decimals}f}{spread}"
+
+
+def duration(seconds):
+    """Seconds with a unit that fits."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3)):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

@@ -46,6 +46,7 @@ SKLEARN = {
     ],
 }
 PRIVATE = {"mlreplica.Inputs": Inputs}  # what estimators hold that is none itself
+COLUMNS = "mlreplica.cli.columns.Columns"  # the first step of what `mlreplica fit` writes
 FUNCTIONS = {
     "inverse_lengths": inverse_lengths,
     **{name: PAIRWISE_KERNEL_FUNCTIONS[name] for name in ("poly", "chi2", "additive_chi2")},
@@ -73,6 +74,8 @@ def class_of(name):
     """The class of a name on the list; nothing else is ever imported or looked up."""
     if name in PRIVATE:
         return PRIVATE[name]
+    if name == COLUMNS:
+        return import_module("mlreplica.cli.columns").Columns
     library, _, rest = str(name).partition(".")
     module, _, title = rest.rpartition(".")
     if library == "sklearn" and title in SKLEARN.get(module, ()):

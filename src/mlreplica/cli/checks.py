@@ -1,0 +1,80 @@
+"""What makes a score look better than it is"""
+
+import numpy as np
+
+from mlreplica.cli.metrics import DEFAULT, METRICS
+
+SAMPLE = 2000
+ALONE = 0.98  # of what the mean or majority leaves open, explained by one column
+
+
+def warnings_of(table, parts, metric, seed=0):
+    """Sentences, each with what to do."""
+    return [*leaks(table, seed), *copies(table, parts), *imbalance(table, metric)]
+
+
+def leaks(table, seed):
+    """Columns that predict the target alone, by a small tree learned on one half of a sample."""
+    from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    n = len(table.y)
+    rows = np.random.default_rng(seed).permutation(n)[:SAMPLE]
+    learn, judge = np.array_split(rows, 2)
+    y_learn, y_judge = table.y[learn], table.y[judge]
+    if len(judge) < 20 or len(np.unique(y_learn)) < 2 or len(np.unique(y_judge)) < 2:
+        return
+    classes = table.task == "classification"
+    cls = DecisionTreeClassifier if classes else DecisionTreeRegressor
+    score = METRICS[DEFAULT[table.task]].score
+    chance = np.mean(y_judge == mode(y_learn)) if classes else 0.0
+    found = []
+    for j, name in enumerate(table.features):
+        x = table.X[:, [j]]
+        if np.isnan(x[learn]).all() or np.isnan(x[judge]).all():
+            continue
+        where = [0] if table.categorical[j] else None
+        tree = cls(max_depth=6, random_state=0, categorical_features=where)
+        value = score(tree.fit(x[learn], y_learn), x[judge], y_judge)
+        if value - chance > ALONE * (1.0 - chance):
+            found.append(name)
+    for name in found[:5]:
+        yield (
+            f"{name!r} alone predicts {table.target!r}: is it known before {table.target!r} is? "
+            f"If not, --drop {name!r}"
+        )
+
+
+def mode(y):
+    """The most frequent value."""
+    values, counts = np.unique(y, return_counts=True)
+    return values[counts.argmax()]
+
+
+def copies(table, parts):
+    """Rows to judge by that are also among the rows to learn from."""
+    rows = np.column_stack(
+        [np.nan_to_num(table.X, nan=np.inf), np.unique(table.y, return_inverse=True)[1]]
+    )
+    key = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * 8))).ravel()
+    _, which = np.unique(key, return_inverse=True)
+    if which.max() + 1 == len(which):
+        return
+    seen = sum(int(np.isin(which[test], which[train]).sum()) for train, test in parts)
+    judged = sum(len(test) for _, test in parts)
+    if seen > 0.01 * judged:
+        yield (
+            f"{seen} of {judged} rows to judge by are copies of rows learned from, which flatters "
+            "models that remember; --distinct leaves copies out"
+        )
+
+
+def imbalance(table, metric):
+    """A class so frequent that accuracy is high whatever is predicted."""
+    if table.task != "classification":
+        return
+    largest = float(np.mean(table.y == mode(table.y)))
+    if largest > 0.8 and metric == "accuracy":
+        yield (
+            f"{largest:.0%} of the rows are {str(mode(table.y))!r}, so accuracy says little; "
+            "--metric balanced_accuracy or roc_auc says more"
+        )

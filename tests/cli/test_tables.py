@@ -1,0 +1,261 @@
+"""Files as people have them: what is in their columns is found out, said, and done again."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_equal
+from typer.testing import CliRunner
+
+from mlreplica.cli.app import app
+from mlreplica.cli.columns import OTHER, Columns, as_numbers, understand
+from mlreplica.cli.data import read_frame
+from mlreplica.cli.table import Choices, read_file
+
+
+def kinds(frame, **options):
+    return {column.name: column.kind for column in understand(frame, **options)}
+
+
+# Numbers, dates, categories ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("decimal", "text", "value"),
+    [
+        (".", "1234.5", 1234.5),
+        (".", "1,234.5", 1234.5),
+        (".", "1,234,567", 1234567.0),
+        (".", "1,5", None),
+        (".", "12 %", 12.0),
+        (".", "€ 3.20", 3.2),
+        (".", "-1e-3", -0.001),
+        (".", "inf", None),
+        (".", "12a", None),
+        (",", "1234,5", 1234.5),
+        (",", "1.234,5", 1234.5),
+        (",", "1.234", 1234.0),
+        (",", "1.5", None),
+        (",", "7", 7.0),
+    ],
+)
+def test_numbers_written_as_text(decimal, text, value):
+    assert as_numbers(pl.Series([text]), decimal).to_list() == [value]
+
+
+def test_each_column_is_taken_as_what_it_holds():
+    n = 60
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "count": [str(i % 7) for i in range(n)],
+            "mixed": ["unknown" if i % 20 == 0 else f"{i / 8}" for i in range(n)],
+            "day": [f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.2024" for i in range(n)],
+            "american": [f"{i % 12 + 1:02d}/{i % 28 + 1:02d}/2024" for i in range(n)],
+            "moment": [f"2024-01-{i % 28 + 1:02d}T{i % 24:02d}:30:00Z" for i in range(n)],
+            "colour": [["red", "green", None][i % 3] for i in range(n)],
+            "flag": [["yes", "no"][i % 2] for i in range(n)],
+            "number of the row": [str(i) for i in range(n)],
+            "remark": [f"remark {k}" for k in rng.permutation(n)],
+            "constant": ["x"] * n,
+            "nothing": ["NA"] * n,
+            "typed": pl.Series(rng.standard_normal(n)),
+            "true": pl.Series(np.arange(n) % 2 == 0),
+            "list": pl.Series([[1, 2]] * n),
+        }
+    )
+    assert kinds(frame) == {
+        "count": "number",
+        "mixed": "number",
+        "day": "date",
+        "american": "date",
+        "moment": "date",
+        "colour": "category",
+        "flag": "category",
+        "number of the row": "left out",
+        "remark": "left out",
+        "constant": "left out",
+        "nothing": "left out",
+        "typed": "number",
+        "true": "category",
+        "list": "left out",
+    }
+    columns = {column.name: column for column in understand(frame)}
+    assert columns["mixed"].why == "3 values that are no numbers taken as missing: 'unknown'"
+    assert columns["day"].date == "%d.%m.%Y"
+    assert columns["american"].date == "%m/%d/%Y"
+    assert columns["moment"].hours
+    assert columns["colour"].missing == 20
+    forced = kinds(frame, numeric=["number of the row"], categorical=["count", "remark"])
+    assert forced["number of the row"] == "number"
+    assert (forced["count"], forced["remark"]) == ("category", "category")
+
+
+def test_dates_become_parts():
+    frame = pl.DataFrame({"when": ["1970-01-02 06:00", "2024-02-29 23:00", None]})
+    (column,) = understand(frame)
+    assert column.features == [
+        "when (days)",
+        "when (month)",
+        "when (day)",
+        "when (weekday)",
+        "when (hour)",
+    ]
+    X = column.encode(frame["when"])
+    assert_allclose(X[0], [1.25, 1, 2, 5, 6])
+    assert_allclose(X[1, 1:], [2, 29, 4, 23])
+    assert np.isnan(X[2]).all()
+
+
+def test_rare_categories_share_a_level():
+    frame = pl.DataFrame({"city": [f"c{i % 70 if i < 1400 else i % 7}" for i in range(2000)]})
+    (column,) = understand(frame)
+    assert len(column.levels) == 51
+    assert column.levels[-1] == OTHER
+    codes = column.encode(pl.Series(["c0", "elsewhere", None]))[:, 0]
+    assert column.levels[int(codes[0])] == "c0"
+    assert codes[1] == 50.0
+    assert np.isnan(codes[2])
+
+
+def test_frames_of_any_make_give_the_same_matrix():
+    frame = pl.DataFrame({"a": ["1,5", "2", None] * 8, "b": ["x", "y", "z"] * 8})
+    columns = Columns.of(understand(frame))
+    expected = columns.transform(frame)
+    assert_equal(columns.transform(frame.to_pandas()), expected)
+    assert_equal(columns.transform(frame.to_dict(as_series=False)), expected)
+    assert columns.get_feature_names_out().tolist() == ["a", "b"]
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def messy(seed):
+    """Five tables of different mess, each a pair of name and bytes; the target is the last."""
+    rng = np.random.default_rng(seed)
+    n = 120
+    x, k = rng.standard_normal(n), rng.integers(0, 3, n)
+    y = 2.0 * x + k + 0.3 * rng.standard_normal(n)
+    label = np.where(y > 1.0, "ja", "nein")
+    comma = lambda v: f"{1000 * v:,.2f}".translate(str.maketrans(",.", ".,"))
+    rows = range(n)
+    german = ["Nr;Größe;Straße;Datum;Preis"] + [
+        f"{i};{'' if i % 11 == 0 else comma(x[i])};{'ABC'[k[i]]}-Weg;"
+        f"{i % 28 + 1:02d}.03.2024;{comma(y[i])}"
+        for i in rows
+    ]
+    latin = ["ville\tâge\treçu"] + [
+        f"{['Nîmes', 'Orléans', 'Sète'][k[i]]}\t{x[i]}\t{label[i]}" for i in rows
+    ]
+    mixed = ["id,value,group,remark,label"] + [
+        f'a{i},{"broken" if i % 15 == 0 else x[i]},{k[i]},"a, ""b"" {i}",{label[i]}' for i in rows
+    ]
+    lines = [
+        json.dumps(
+            {
+                "x": x[i] if i % 7 else None,
+                "時": f"2024-05-{i % 28 + 1:02d}",
+                "k": f"g{k[i]}",
+                "y": y[i],
+            }
+        )
+        for i in rows
+    ]
+    wide = [",".join(["y", *(f"w{j}" for j in range(60)), "klass"])] + [
+        ",".join([f"{x[i]:.4f}", *(f"{v:.3f}" for v in rng.standard_normal(60)), label[i]])
+        for i in rows
+    ]
+    return [
+        ("german.csv", b"\xef\xbb\xbf" + "\r\n".join(german).encode()),
+        ("latin.tsv", "\n".join(latin).encode("cp1252")),
+        ("mixed.csv", "\n".join(mixed).encode()),
+        ("lines.jsonl", "\n".join(lines).encode()),
+        ("wide.csv", "\n".join(wide).encode("utf-16")),
+    ]
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_messy_files_are_learned_from(tmp_path, which):
+    name, content = messy(0)[which]
+    (tmp_path / name).write_bytes(content)
+    models = ["Ridge", "DecisionTreeRegressor"]
+    if name in ("latin.tsv", "mixed.csv", "wide.csv"):
+        models = ["LogisticRegression", "DecisionTreeClassifier"]
+    words = [w for model in models for w in ("--model", model)]
+    result = CliRunner().invoke(app, ["compare", str(tmp_path / name), "--json", *words])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    best, worst = found["leaderboard"][0], found["leaderboard"][-1]
+    assert not best["baseline"]
+    assert best["score"] > worst["score"] + 0.15
+
+
+def test_what_a_text_file_says_of_itself_is_said(tmp_path):
+    files = dict(messy(0))
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    _, notes = read_frame(tmp_path / "german.csv")
+    assert notes == ["a byte-order mark says utf-8", "separated by semicolons"]
+    frame, notes = read_frame(tmp_path / "latin.tsv")
+    assert notes == ["not UTF-8: read as Windows-1252 (--encoding to change)"]
+    assert frame.columns == ["ville", "âge", "reçu"]
+    assert read_frame(tmp_path / "latin.tsv", "latin-1")[1] == []
+    assert read_frame(tmp_path / "wide.csv")[1] == ["a byte-order mark says utf-16"]
+    table = read_file(tmp_path / "german.csv", Choices())
+    assert [c.kind for c in table.columns] == ["left out", "number", "category", "date"]
+    assert table.columns[1].why == "decimal commas"
+    assert abs(table.y).max() > 1000
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".feather", ".jsonl", ".csv", ".json"])
+def test_all_formats_give_the_same_table(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"x": rng.standard_normal(40), "c": ["a", "b", None, "c"] * 10, "y": rng.integers(0, 2, 40)}
+    )
+    path = tmp_path / f"t{suffix}"
+    {
+        ".parquet": frame.write_parquet,
+        ".arrow": frame.write_ipc,
+        ".feather": frame.write_ipc,
+        ".jsonl": frame.write_ndjson,
+        ".csv": frame.write_csv,
+        ".json": frame.write_json,
+    }[suffix](path)
+    table = read_file(path, Choices())
+    assert table.task == "classification"
+    assert [c.kind for c in table.columns] == ["number", "category"]
+    assert_allclose(table.X[:, 0], frame["x"].to_numpy(), rtol=1e-12)
+    assert_equal(table.X[:4, 1], [0.0, 1.0, np.nan, 2.0])
+    assert_equal(table.y, frame["y"].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "why"),
+    [
+        (["a", "b"], "classification", "holds text"),
+        ([True, False], "classification", "holds text"),
+        ([1, 2, 3], "classification", "3 distinct whole numbers"),
+        ([1.0, 0.0], "classification", "2 distinct whole numbers"),
+        ([0.5, 1.5], "regression", "2 distinct numbers"),
+        (range(30), "regression", "30 distinct numbers"),
+    ],
+)
+def test_task_is_guessed_and_said(tmp_path, values, task, why):
+    y = (list(values) * 40)[:60]
+    x = np.random.default_rng(0).standard_normal(60)
+    pl.DataFrame({"x": x, "y": y}).write_csv(tmp_path / "t.csv")
+    table = read_file(tmp_path / "t.csv", Choices())
+    assert table.task == task
+    assert any(note.startswith(f"{task}, since 'y' holds") and why in note for note in table.notes)
+    assert table.notes[0] == "target: 'y', the last column (--target to change)"
+
+
+def test_rows_without_a_target_are_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "x,y\n" + "".join(f"{i % 5},{i % 2}\n" for i in range(20)) + "3,\n4,NA\n"
+    )
+    table = read_file(tmp_path / "t.csv", Choices())
+    assert "2 rows without a target left out" in table.notes
+    assert len(table.y) == len(table.X) == table.frame.height == 20
