@@ -6,46 +6,24 @@ from contextlib import contextmanager
 
 import numpy as np
 
-COLOURS = {
-    "blue": "#0b6cb8",
-    "orange": "#c6521a",
-    "green": "#0f8464",
-    "purple": "#9a4f96",
-    "gold": "#a87400",
-    "sky": "#3d93c9",
-    "ink": "#26292f",
-    "muted": "#6b7079",
-    "grid": "#d9dce1",
-}
-SERIES = ["blue", "orange", "green", "purple", "gold", "sky"]
+from mlreplica.plotting import PALETTE as COLOURS
+from mlreplica.plotting import style
+
 LINES = ["-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1))]  # to be told apart without colour
 
 
-def style(name):
+def look(name):
     """matplotlib's settings; `name` makes the ids within one page differ."""
     from cycler import cycler
 
-    colours = cycler(color=[COLOURS[c] for c in SERIES]) + cycler(linestyle=LINES)
-    ink = dict.fromkeys(
-        ["axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"], COLOURS["ink"]
-    )
-    return ink | {
-        "axes.edgecolor": COLOURS["muted"],
+    usual = style()
+    return usual | {
         "axes.facecolor": "none",
-        "axes.grid": True,
-        "axes.prop_cycle": colours,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
+        "axes.prop_cycle": usual["axes.prop_cycle"] + cycler(linestyle=LINES),
         "figure.facecolor": "none",
-        "font.size": 10.5,
-        "grid.color": COLOURS["grid"],
-        "grid.linewidth": 0.6,
-        "legend.frameon": False,
         "savefig.facecolor": "none",
         "svg.fonttype": "none",
         "svg.hashsalt": name,
-        "xtick.color": COLOURS["muted"],
-        "ytick.color": COLOURS["muted"],
     }
 
 
@@ -64,7 +42,7 @@ def drawing(drawings, name, title, text, width=5.2, height=3.6):
     from matplotlib.figure import Figure
 
     made = Drawing(name, title, text)
-    with mpl.rc_context(style(name)):
+    with mpl.rc_context(look(name)):
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure.add_subplot()
         out = io.StringIO()

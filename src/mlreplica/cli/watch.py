@@ -176,8 +176,8 @@ def page(name, table, frames, panes, steps):
     """The HTML of a recording."""
     static = files("mlreplica.cli").joinpath("static")
     recording = {
-        "label": f"{name} on {table.name}", "runs": [frames], "values": [""], "slider": None,
-        "panes": panes, "algorithm": None, "start": 0, "rate": 4.0,
+        "label": f"{name} on {table.name}", "runs": [frames], "sliders": [], "panes": panes,
+         "algorithm": None, "start": 0, "rate": 4.0,
     }  # fmt: skip
     return PAGE.format(
         title=escape(f"{name} learns {table.target} of {table.name}"),
