@@ -177,7 +177,7 @@ def page(name, table, frames, panes, steps):
     static = files("mlreplica.cli").joinpath("static")
     recording = {
         "label": f"{name} on {table.name}", "runs": [frames], "sliders": [], "panes": panes,
-         "algorithm": None, "start": 0, "rate": 4.0,
+        "algorithm": None, "start": 0, "rate": 4.0,
     }  # fmt: skip
     return PAGE.format(
         title=escape(f"{name} learns {table.target} of {table.name}"),
