@@ -1,0 +1,70 @@
+"""Every estimator takes pandas, polars and pyarrow tables, keeps their names and checks them"""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_classifier
+
+from mlreplica.datasets import load_iris
+from mlreplica.discovery import all_estimators
+
+X, y = (a[::5] for a in load_iris(return_X_y=True))
+NAMES = ["length", "width", "petal length", "Breite µ"]
+FEW = {"n_estimators": 2, "max_iter": 20, "random_state": 0, "cv": 2, "n_components": 2}
+TABLES = {
+    "pandas": (pd.DataFrame, pd.Series),
+    "polars": (pl.DataFrame, pl.Series),
+    "pyarrow": (pa.table, lambda values: pa.chunked_array([values])),
+}
+
+
+def small(cls):
+    known = cls().get_params()
+    return cls(**{name: value for name, value in FEW.items() if name in known})
+
+
+def table(kind, rows, names=NAMES):
+    return TABLES[kind][0](dict(zip(names, rows.T, strict=True)))
+
+
+def answer(model, rows):
+    return model.predict(rows) if hasattr(model, "predict") else model.transform(rows)
+
+
+@pytest.mark.parametrize("cls", [cls for _, cls in all_estimators()], ids=lambda cls: cls.__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_tables_are_rows_with_names(cls):
+    plain = small(cls).fit(X, y)
+    expected = answer(plain, X)
+    for kind in TABLES:
+        rows = table(kind, X)
+        model = small(cls).fit(rows, TABLES[kind][1](y))
+        assert_array_equal(model.feature_names_in_, NAMES)
+        found = np.asarray(answer(model, rows))
+        if is_classifier(model):
+            assert_array_equal(found, expected)
+        else:  # columns lie in another order in memory, so sums may round otherwise
+            assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        for names in ([*NAMES[:3], "else"], NAMES[::-1]):
+            with pytest.raises(ValueError, match="feature names should match"):
+                answer(model, table(kind, X, names))
+        with pytest.raises(ValueError, match=r"feature names should match|expecting 4 features"):
+            answer(model, table(kind, X[:, :3], NAMES[:3]))
+
+
+@pytest.mark.parametrize(("name", "cls"), all_estimators("transformer"))
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_transformers_give_frames(name, cls, kind):
+    model = small(cls).fit(table(kind, X))
+    plain = model.transform(table(kind, X))
+    frame = model.set_output(transform=kind).transform(table(kind, X))
+    assert isinstance(frame, TABLES[kind][0])
+    assert_allclose(frame.to_numpy(), plain)
+    assert list(frame.columns) == list(model.get_feature_names_out())
+    assert frame.columns[0] == f"{name.lower()}0"
+    if kind == "pandas":
+        rows = table(kind, X).set_index(np.arange(len(X)) + 100)
+        assert model.transform(rows).index[0] == 100
