@@ -96,7 +96,7 @@ def test_regions_are_predictions(frame):
     assert display.ax_.get_xlabel() == ("$x_{3}$" if frame is np.asarray else "length")
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["se", "ve", "vi"]
-    hatched = display.ax_.collections[0].hatches
+    hatched = display.ax_.collections[1].hatches
     assert len(set(hatched)) == 3
 
 

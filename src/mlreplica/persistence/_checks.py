@@ -70,7 +70,7 @@ def support_vectors(state):
         require(n == 0 or 0 <= state["support_"].min() <= state["support_"].max() < p, "support_")
     if "classes_" in state:
         k, rows = len(state["classes_"]), coef.shape[0]
-        require((len(counts) == k and rows == max(k - 1, 1)) or rows == k, "dual_coef_")
+        require(len(counts) == k and rows in (max(k - 1, 1), k), "dual_coef_")
 
 
 def kernel_rows(state):
@@ -78,9 +78,8 @@ def kernel_rows(state):
     p = columns(state)
     X = state["X_fit_"].shape
     require(len(X) == 2 and X[1] == p, "X_fit_")
-    for name in ("dual_coef_", "_A") if "_A" not in state else ("_A",):
-        if name in state:
-            require(state[name].shape[0] == X[0] and state[name].ndim <= 2, name)
+    name = "_A" if "_A" in state else "dual_coef_"
+    require(state[name].shape[0] == X[0] and state[name].ndim <= 2, name)
     if "X_transformed_fit_" in state and "dual_coef_" in state:
         require(len(state["dual_coef_"]) == len(state["X_transformed_fit_"]), "dual_coef_")
 

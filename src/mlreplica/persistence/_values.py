@@ -144,7 +144,8 @@ class Writer:
         if callable(value) and (known := name_of_function(value)):
             return {"@": "function", "name": known[0], "options": self(known[1], where)}
         if callable(value):
-            raise TypeError(f"{where} is {value!r}; code is not saved.")
+            name = getattr(value, "__qualname__", type(value).__qualname__)
+            raise TypeError(f"{where} is the function {name}; code is not saved.")
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         raise TypeError(f"{where} is of type {kind}, which is not saved.")
 

@@ -169,17 +169,12 @@ class DecisionBoundaryDisplay:
     def _draw_regions(self, ax):
         """A tint and a hatch for each class, a line between them."""
         k = len(self.classes)
-        regions = ax.contourf(
-            self.xx0,
-            self.xx1,
-            self.response,
-            levels=np.arange(k + 1) - 0.5,
-            colors=[PALETTE[SERIES[c % len(SERIES)]] for c in range(k)],
-            hatches=[HATCHES[c % len(HATCHES)] for c in range(k)],
-            alpha=0.16,
-        )
-        regions.set_edgecolor(PALETTE["muted"])
-        regions.set_linewidth(0.0)
+        grid, levels = (self.xx0, self.xx1, self.response), np.arange(k + 1) - 0.5
+        tints = [PALETTE[SERIES[c % len(SERIES)]] for c in range(k)]
+        ax.contourf(*grid, levels=levels, colors=tints, alpha=0.16)
+        hatches = [HATCHES[c % len(HATCHES)] for c in range(k)]
+        hatched = ax.contourf(*grid, levels=levels, colors="none", hatches=hatches)
+        hatched.set(edgecolor=PALETTE["grid"], linewidth=0.0)
         for c in range(k):  # a line round every class, so that none is drawn between far numbers
             inside = (self.response == c).astype(float)
             if inside.any() and not inside.all():
@@ -187,7 +182,13 @@ class DecisionBoundaryDisplay:
         if self.points is not None:
             for c, name in enumerate(self.classes):
                 ax.scatter(*self.points[self.y == c].T, label=name, zorder=3, **dots(c))
-            ax.legend(loc="best", frameon=True, framealpha=0.9)
+            ax.legend(
+                loc="best",
+                frameon=True,
+                framealpha=0.9,
+                facecolor=PALETTE["paper"],
+                fontsize="small",
+            )
 
     def _draw_levels(self, ax):
         """Level lines with their numbers, darker where higher."""
@@ -327,5 +328,7 @@ class MarginDisplay:
             ax.plot([], [], "--", color=PALETTE["ink"], lw=1.2, label="f = ±1")
         ax.grid(visible=False)
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
-        ax.legend(loc="best", frameon=True, framealpha=0.9)
+        ax.legend(
+            loc="best", frameon=True, framealpha=0.9, facecolor=PALETTE["paper"], fontsize="small"
+        )
         return self
