@@ -134,7 +134,7 @@ def package(tmp_path):
     (home / "core").mkdir(parents=True)
     for folder in (home, home / "core"):
         (folder / "__init__.py").write_text("")
-    for name in ("jit.py", "cache.py", "parts.py"):
+    for name in ("jit.py", "readonly.py", "cache.py", "parts.py"):
         shutil.copy(Path(jit.__file__).parent / name, home / "core" / name)
     (home / "callee.py").write_text(
         "from .core.jit import kernel\n@kernel\ndef f(x):\n    return x + 1.0\n"
