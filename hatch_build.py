@@ -1,4 +1,6 @@
-"""Build hook: MLREPLICA_PREBUILT=1 puts compiled kernels into the wheel
+"""Build hook: MLREPLICA_BOOK=1 puts the built book into the wheel, MLREPLICA_PREBUILT=1 kernels
+
+`make book` comes before; `mlreplica book` opens that copy.
 
 The kernels are compiled for a common instruction-set level (x86-64-v3, or the generic CPU
 elsewhere), so that one wheel per Python and platform starts without a compilation on every such
@@ -23,6 +25,7 @@ from packaging.tags import sys_tags
 
 CHOICE = os.environ.get("MLREPLICA_PREBUILT", "0")
 PREBUILT = CHOICE not in ("", "0")
+BOOK = os.environ.get("MLREPLICA_BOOK", "0") not in ("", "0")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
@@ -36,7 +39,14 @@ class PrebuiltKernels(BuildHookInterface[Any]):
         return list(self.metadata.core.dependencies) if PREBUILT else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and tag the wheel for this Python and platform."""
+        """Take the book along; compile, and tag the wheel for this Python and platform."""
+        if BOOK and version != "editable":
+            site = Path(self.root) / "book" / "_build" / "html"
+            if not (site / "index.html").exists():
+                raise FileNotFoundError("MLREPLICA_BOOK is set, but there is no book: `make book`.")
+            for path in site.iterdir():
+                if path.name not in (".doctrees", ".buildinfo"):
+                    build_data["force_include"][str(path)] = f"mlreplica/_book/{path.name}"
         if not PREBUILT or version == "editable":
             return
         self.folder = tempfile.TemporaryDirectory()

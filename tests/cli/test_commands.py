@@ -28,7 +28,7 @@ def call(*args):
     return CliRunner().invoke(app, args)
 
 
-COMMANDS = ("compare", "fit", "predict", "explain", "watch", "models", "doctor", "warmup")
+COMMANDS = ("compare", "fit", "predict", "explain", "watch", "models", "book", "doctor", "warmup")
 
 
 def test_version_and_help():
@@ -150,3 +150,33 @@ def test_warmup_reports_failures(monkeypatch):
     assert "nothing to compile: every kernel was there (2.5 s)" in result.output
     assert "mlreplica: 2 calls failed" in result.output
     assert "the first: Lasso: KeyError('w')" in result.output
+
+
+def test_the_book_of_a_wheel_or_of_a_clone(monkeypatch, tmp_path):
+    """The shipped copy comes first; a model's name finds its page; what is missing is said."""
+    from mlreplica.cli import book
+
+    shipped, built = tmp_path / "shipped", tmp_path / "built"
+    for folder in (shipped, built):
+        folder.mkdir()
+        for page in ("index", "soft-margin"):
+            (folder / f"{page}.html").touch()
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(book, "SHIPPED", shipped)
+    monkeypatch.setattr(book, "BUILT", built)
+    assert call("book").output == f"{shipped / 'index.html'}\n"
+    assert opened == [(shipped / "index.html").as_uri()]
+    assert json.loads(call("book", "SVC", "--json").output) == {
+        "page": str(shipped / "soft-margin.html")
+    }
+    wrong = call("book", "soft-marign", "--no-browser")
+    assert (wrong.exit_code, len(opened)) == (1, 1)
+    assert "did you mean 'soft-margin'?" in str(wrong.exception) + wrong.output
+    (shipped / "index.html").unlink()
+    assert call("book", "--no-browser").output == f"{built / 'index.html'}\n"
+    (built / "index.html").unlink()
+    monkeypatch.setattr(book, "CHECKOUT", tmp_path)
+    none = call("book")
+    assert none.exit_code == 1
+    assert "this installation has no book" in str(none.exception) + none.output

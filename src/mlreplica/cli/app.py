@@ -164,6 +164,29 @@ def models(
 
 
 @app.command()
+def book(
+    page: Annotated[
+        str, typer.Argument(help="A page or a model, as smo or SVC.", show_default=False)
+    ] = "index",
+    build: Annotated[bool, option(help="Build it anew (in a clone; needs Node).")] = False,
+    browser: Annotated[bool, option(help="Open it; else only say where it is.")] = True,
+    as_json: AsJson = False,
+):
+    """Open the book, or the page of a model."""
+    from mlreplica.cli.book import find_page, find_site
+
+    found = find_page(find_site(build), page)
+    if as_json:
+        print_json({"page": str(found)})
+    else:
+        Console(soft_wrap=True, highlight=False).print(str(found), markup=False)
+    if browser and not as_json:
+        import webbrowser
+
+        webbrowser.open(found.as_uri())
+
+
+@app.command()
 def doctor(as_json: AsJson = False):
     """Report versions, CPU, threads, BLAS and the cache of compiled kernels."""
     from mlreplica.cli.doctor import examine, show
