@@ -1,6 +1,7 @@
 """What makes a score look better than it is"""
 
 import numpy as np
+from scipy.stats import rankdata
 
 from mlreplica.cli.metrics import DEFAULT, METRICS
 
@@ -14,7 +15,7 @@ def warnings_of(table, parts, metric, seed=0):
 
 
 def leaks(table, seed):
-    """Columns that predict the target alone, by a small tree learned on one half of a sample."""
+    """Columns that predict the target alone, by a small tree of half a sample or by their ranks."""
     from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     n = len(table.y)
@@ -35,6 +36,8 @@ def leaks(table, seed):
         where = [0] if table.categorical[j] else None
         tree = cls(max_depth=6, random_state=0, categorical_features=where)
         value = score(tree.fit(x[learn], y_learn), x[judge], y_judge)
+        if not classes and not table.categorical[j]:
+            value = max(value, rank_agreement(x[rows, 0], table.y[rows]))
         if value - chance > ALONE * (1.0 - chance):
             found.append(name)
     for name in found[:5]:
@@ -42,6 +45,14 @@ def leaks(table, seed):
             f"{name!r} alone predicts {table.target!r}: is it known before {table.target!r} is? "
             f"If not, --drop {name!r}"
         )
+
+
+def rank_agreement(x, y):
+    """Squared correlation of ranks: 1 if y only rises, or only falls, with x."""
+    known = np.isfinite(x)
+    if known.sum() < 20 or np.ptp(x[known]) == 0:
+        return 0.0
+    return float(np.corrcoef(rankdata(x[known]), rankdata(y[known]))[0, 1] ** 2)
 
 
 def mode(y):
