@@ -87,15 +87,19 @@ class Contest:
         self.cpu = 0.0  # seconds of all fits so far
 
     def run(self, models):
-        """{name: its Fits}; first those that need no more than their share, then the others."""
+        """{name: its Fits}; who was cut is fitted again on more rows if much time is left."""
         self.fits, self.total = {name: {} for name, _ in models}, len(self.parts) * len(models)
         with listening():
-            costs, waiting = self.timings(models), dict(models)
-            while waiting:
-                cap = self.allot({name: costs[name] for name in waiting if name in costs})
-                whole = [name for name in waiting if self.rows.get(name, self.full) == self.full]
-                ready = {name: waiting.pop(name) for name in whole or list(waiting)}
-                self.play(ready, cap)
+            costs = self.timings(models)
+            self.play(dict(models), self.allot(costs))
+            cut = {name: rows for name, rows in self.rows.items() if rows < self.full}
+            if cut and self.clock() < 0.7 * self.seconds:
+                cap = self.allot({name: costs[name] for name in cut})
+                more = {
+                    n: cls for n, cls in models if self.rows.get(n, 0) > 1.3 * cut.get(n, np.inf)
+                }
+                self.fits |= {name: {} for name in more}
+                self.play(more, cap)
         return {name: [fits[k] for k in sorted(fits)] for name, fits in self.fits.items()}
 
     def timings(self, models):
@@ -135,6 +139,8 @@ class Contest:
 
     def play(self, models, cap):
         """All folds of some models, fold after fold, the dearest first; who is late stops."""
+        if not models:
+            return
         used, took = dict.fromkeys(models, 0.0), dict.fromkeys(models, 0.0)
         tasks = [(k, name, cls) for k in range(len(self.parts)) for name, cls in models.items()]
         tasks.sort(key=lambda task: (task[0], -self.needed.get(task[1], 0.0)))
