@@ -229,6 +229,10 @@ class Mine(svm.SVC):
     """A class that no list has."""
 
 
+Rbf = type("Rbf", (kernels.RBF,), {"__module__": __name__})  # a kernel that no list has
+Rbf.__name__ = "RBF"
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -238,6 +242,11 @@ class Mine(svm.SVC):
             ensemble.GradientBoostingRegressor(loss=losses.Loss(np.add, np.add)),
             "loss is a loss of yours",
         ),
+        (
+            ensemble.RandomForestRegressor(random_state=np.random.Generator(np.random.MT19937(0))),
+            r"random_state is of type numpy\.random",
+        ),
+        (KernelRidge(kernel=Rbf()), "kernel is the function Rbf; code is not saved"),
         (svm.SVC(class_weight={0: 1j}), r"class_weight\[0\] is of type builtins\.complex"),
         (linear_model.Ridge(alpha=np.zeros(2, dtype="M8[s]")), "dtype datetime64"),
         ("a string", "str, which is not saved"),

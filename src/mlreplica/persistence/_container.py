@@ -20,7 +20,7 @@ import zipfile
 import numpy as np
 
 KEYS = {"format": int, "mlreplica": str, "estimator": str, "model": str, "arrays": dict}
-PROTOCOL = 2  # of skops: how nodes are written since its version 0.8
+PROTOCOL = 2  # of skops: how its nodes are written
 DTYPE = re.compile(r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U\d{1,6}")
 MEMBER = re.compile(r"\d{1,20}\.npy")
 MAGIC = b"\x93NUMPY\x01\x00"  # of .npy, version 1.0

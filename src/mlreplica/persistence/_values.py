@@ -124,20 +124,20 @@ class Writer:
             return {"@": "dtype", "name": value.str}
         if isinstance(value, type) and CLASSES.get(value.__name__) is value:
             return {"@": "type", "name": value.__name__}
-        if type(value).__name__ in SPARSE:
+        if type(value) in SPARSE.values():
             parts = {name: self(getattr(value, name), where) for name in ("data", *INDICES)}
             kind = type(value).__name__
             return {"@": "sparse", "kind": kind, "shape": [int(n) for n in value.shape], **parts}
         if type(value) is np.random.RandomState:
             return {"@": "RandomState", "state": self(value.get_state(legacy=False), where)}
-        if type(value) is np.random.Generator:
+        if type(value) is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
             return {"@": "Generator", "state": self(value.bit_generator.state, where)}
         if isinstance(value, losses.Loss):
             name = value.name.partition("(")[0]
             if not is_known(value, name):
                 raise TypeError(f"{where} is a loss of yours; code is not saved.")
             return {"@": "Loss", "name": name, "parameter": value.parameter}
-        if type(value).__name__ in KERNELS:
+        if type(value) in KERNELS.values():
             inside = {f.name: getattr(value, f.name) for f in fields(value)}
             plain = {name: self(part, f"{where}.{name}") for name, part in inside.items()}
             return {"@": "Kernel", "name": type(value).__name__, "fields": plain}
