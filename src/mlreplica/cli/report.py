@@ -42,7 +42,7 @@ def write_report(path, table, result, choices=None, file=None):
         view.importance(drawings, result["metric"])
         view.learning(drawings, result["metric"])
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"duration": duration, "overview": overview}
+    environment.filters["duration"] = duration
     template = environment.from_string(
         files("mlreplica.cli").joinpath("report.html.jinja").read_text(encoding="utf-8")
     )
