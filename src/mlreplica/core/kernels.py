@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernel_algebra import BAND, Array, Kernel, as_rows, by_rows, is_sparse, mirrored, number
+from .kernel_algebra import Array, Kernel, as_rows, by_rows, is_sparse, mirrored, number
 from .kernel_loops import (
     LOG2_E,
     STRIP,
@@ -129,7 +129,7 @@ class RBF(Kernel):
                 X = Y = X - X.mean(axis=0)
             x_sq = y_sq = squared_norms(X)
         x_sq, y_sq = (np.asarray(a, dtype=out.dtype) for a in (x_sq, y_sq))
-        if X is Y and not is_sparse(X) and len(X) > BAND:
+        if X is Y and not is_sparse(X) and out.size > TASK:
             mirrored(self.fill, X, out, x_sq)
             return
         inner(X, Y, out)
