@@ -121,6 +121,9 @@ pygments_dark_style = "github-dark"
 def name_levels(app, pagename, templatename, context, doctree):
     """Say of which level the headings in the sidebar are; Sphinx only says that they are some."""
     tree = context.get("furo_navigation_tree", "")
+    if pagename.startswith("_source/"):  # two hundred copies of the contents are four megabytes
+        home = context["pathto"]("index")
+        tree = f'<ul><li class="toctree-l1"><a class="reference" href="{home}">Contents</a></li></ul>'
     tree = tree.replace('role="heading"', 'role="heading" aria-level="2"')
     context["furo_navigation_tree"] = tree
 
