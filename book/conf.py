@@ -123,7 +123,7 @@ def name_levels(app, pagename, templatename, context, doctree):
     tree = context.get("furo_navigation_tree", "")
     if pagename.startswith("_source/"):  # two hundred copies of the contents are four megabytes
         home = context["pathto"]("index")
-        tree = f'<ul><li class="toctree-l1"><a class="reference" href="{home}">Contents</a></li></ul>'
+        tree = f'<ul><li class="toctree-l1"><a href="{home}">Contents</a></li></ul>'
     tree = tree.replace('role="heading"', 'role="heading" aria-level="2"')
     context["furo_navigation_tree"] = tree
 
