@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import types
-
 
 def serve_readonly(dispatcher: Any) -> None:
     """Compile for writable arrays whatever Python calls this kernel with."""
@@ -30,6 +28,8 @@ def serve_readonly(dispatcher: Any) -> None:
 
 def writable(kind: Any) -> Any:
     """The type of an array, or of a tuple of some, as if all could be written to."""
+    from numba.core import types
+
     if isinstance(kind, types.Array):
         return kind.copy(readonly=False)
     if isinstance(kind, types.BaseTuple):
