@@ -144,7 +144,7 @@ def link_equations(app, doctree, docname):
 def highlighted(highlighter, node):
     """The quoted lines as HTML, numbered as in their file."""
     options = {"linenos": "inline", "linenostart": node["first"], "wrapcode": True}
-    return UNCOLOURED.sub(r"\1", highlighter.highlight_block(node["text"], "python", **options))
+    return highlighter.highlight_block(node["text"], "python", **options)
 
 
 def visit_source(translator, node):
@@ -191,11 +191,16 @@ def source_pages(app):
     for path in files:
         file, text = path.relative_to(package.parent).as_posix(), path.read_text(encoding="utf-8")
         code = app.builder.highlighter.highlight_block(text, "python", **options)
-        code = UNCOLOURED.sub(r"\1", code)
         code = re.sub(r'<a id="L-(\d+)"[^>]*></a><span', r'<span id="L\1"', code)
         body = f'<h1>src/{file}</h1><div class="whole-file">{code}</div>'
         name = file.removesuffix(".py").removesuffix("/__init__")
         yield f"{PAGES}/{name}", {"title": name.replace("/", "."), "body": body}, "page.html"
+
+
+def slim(app, pagename, templatename, context, doctree):
+    """Leave out marks that change no colour: a tenth of a page of code."""
+    if "body" in context:
+        context["body"] = UNCOLOURED.sub(r"\1", context["body"])
 
 
 def setup(app):
@@ -205,4 +210,5 @@ def setup(app):
     app.connect("source-read", run_again)
     app.connect("doctree-resolved", link_equations)
     app.connect("html-collect-pages", source_pages)
+    app.connect("html-page-context", slim)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
