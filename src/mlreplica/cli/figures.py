@@ -50,6 +50,7 @@ def drawing(drawings, name, title, text, width=5.2, height=3.6):
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].replace("\n", " ")
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # names of parts, the same in every figure
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     for colour, value in COLOURS.items():
