@@ -26,8 +26,7 @@ def write_kernel():
 def copy_assets():
     """KaTeX's stylesheet and fonts, and the text faces in the alphabets the book uses.
 
-    They are copied so that no page asks the network for anything. A face that comes too late for
-    the first paint waits for the next page (`optional`): text that is being read does not move.
+    They are copied so that no page asks the network for anything.
     """
     modules = BOOK / "node_modules"
     if not modules.exists():
@@ -48,6 +47,5 @@ def copy_assets():
             for face in FACE.finditer((package / sheet).read_text(encoding="utf-8")):
                 if re.search(r"-(latin|latin-ext|greek)-wght", face[1]):
                     shutil.copy(package / "files" / face[1], fonts)
-                    rule = face[0].replace("./files/", "")
-                    rules.append(rule.replace("font-display: swap", "font-display: optional"))
+                    rules.append(face[0].replace("./files/", ""))
     (fonts / "fonts.css").write_text("\n".join(rules), encoding="utf-8")
