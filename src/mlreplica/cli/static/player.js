@@ -471,7 +471,7 @@
     copy.removeAttribute("id");
     copy.querySelectorAll("[id]").forEach((n) => n.removeAttribute("id"));
     copy.querySelectorAll(".headerlink").forEach((n) => n.remove());
-    const lines = source(original), quote = make("pre", { class: "quote highlight", role: "group", tabindex: 0, "aria-label": "The source" });
+    const lines = source(original), quote = make("pre", { class: "quote", role: "group", tabindex: 0, "aria-label": "The source" });
     const draw = (frame) => {
       copy.querySelectorAll(".algorithm-line").forEach((row) =>
         row.classList.toggle("current", row.classList.contains(`line-${frame.line}`)));
