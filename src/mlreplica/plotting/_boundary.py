@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from ._style import HATCHES, PALETTE, SERIES, axes, dots, line
+from ._style import HATCHES, PALETTE, SERIES, Display, dots, line
 
 
 class Plane:
@@ -42,7 +42,7 @@ class Plane:
         return np.asarray(method(rows)).reshape(self.xx0.shape)
 
 
-class DecisionBoundaryDisplay:
+class DecisionBoundaryDisplay(Display):
     """What a model predicts over a plane: regions of classes, or level lines of numbers.
 
     Regions differ by hatch, points by marker, so that both are told apart without colour.
@@ -143,28 +143,13 @@ class DecisionBoundaryDisplay:
         """
         return cls(xx0, xx1, response, classes, points, y).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to; new ones by default.
-
-        Returns
-        -------
-        DecisionBoundaryDisplay
-            Itself.
-        """
-        ax = self.ax_ = axes(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax):
         if self.classes is None:
             self._draw_levels(ax)
         else:
             self._draw_regions(ax)
         ax.grid(visible=False)
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1])
-        return self
 
     def _draw_regions(self, ax):
         """A tint and a hatch for each class, a line between them."""
@@ -204,7 +189,7 @@ class DecisionBoundaryDisplay:
             ax.scatter(*self.points.T, s=22, zorder=3, **marks, **ends)
 
 
-class MarginDisplay:
+class MarginDisplay(Display):
     """A machine's margin: the lines f = −1, 0, +1, and the support vectors.
 
     Parameters
@@ -297,21 +282,7 @@ class MarginDisplay:
         found = plane.points, side, support, names
         return cls(plane.xx0, plane.xx1, score, *found, labels=labels).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to; new ones by default.
-
-        Returns
-        -------
-        MarginDisplay
-            Itself.
-        """
-        ax = self.ax_ = axes(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax):
         grid = self.xx0, self.xx1, self.score
         for level in self.levels:
             dash, width = ("solid", 1.8) if level == 0.0 else ("dashed", 1.2)
@@ -331,4 +302,3 @@ class MarginDisplay:
         ax.legend(
             loc="best", frameon=True, framealpha=0.9, facecolor=PALETTE["paper"], fontsize="small"
         )
-        return self

@@ -6,7 +6,7 @@ from sklearn import model_selection
 
 from mlreplica.inspection import bias_variance
 
-from ._style import MARKERS, PALETTE, axes, band, line
+from ._style import MARKERS, PALETTE, Display, axes, band, line
 
 
 class Scored:
@@ -100,7 +100,7 @@ class ValidationCurveDisplay(Scored, model_selection.ValidationCurveDisplay):
     """
 
 
-class BiasVarianceDisplay:
+class BiasVarianceDisplay(Display):
     """Noise, bias² and variance: curves over a parameter, or one bar each.
 
     Parameters
@@ -159,21 +159,9 @@ class BiasVarianceDisplay:
         """
         return cls(bias_variance(estimator, source, y, **options)).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to; new ones by default.
-
-        Returns
-        -------
-        BiasVarianceDisplay
-            Itself.
-        """
-        ax, found = axes(ax), self.result
-        self.ax_, self.figure_, errors = ax, ax.figure, found.standard_errors
+    def _draw(self, ax):
+        found = self.result
+        errors = found.standard_errors
         terms = {
             "error": (found.error, errors.error),
             "variance": (found.variance, errors.variance),
@@ -188,7 +176,7 @@ class BiasVarianceDisplay:
             ax.barh(names, numbers[:, 0], xerr=2 * numbers[:, 1], **look)
             ax.invert_yaxis()
             ax.set_xlabel("squared error")
-            return self
+            return
         numeric = all(isinstance(value, int | float) for value in found.param_range)
         x = found.param_range if numeric else [str(value) for value in found.param_range]
         for k, (name, (term, se)) in enumerate(terms.items()):
@@ -196,4 +184,3 @@ class BiasVarianceDisplay:
             ax.fill_between(x, term - 2 * se, term + 2 * se, **band(k))
         ax.set(xlabel=found.param_name, ylabel="squared error")
         ax.legend(frameon=False)
-        return self

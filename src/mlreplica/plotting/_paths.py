@@ -5,13 +5,13 @@ from sklearn.base import clone
 
 from mlreplica.callbacks import Trace
 
-from ._style import PALETTE, axes, line
+from ._style import PALETTE, Display, line
 
 NAMED = 6  # curves that get a colour, a dash and a name
 FEW = 40  # steps that are marked each
 
 
-class CoefficientPathDisplay:
+class CoefficientPathDisplay(Display):
     """The weights of a linear model, one curve each, as the penalty goes from strong to weak.
 
     The six largest have names, the others are grey.
@@ -111,21 +111,7 @@ class CoefficientPathDisplay:
         """
         return cls(alphas, coefs, param_name, feature_names).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to; new ones by default.
-
-        Returns
-        -------
-        CoefficientPathDisplay
-            Itself.
-        """
-        ax = self.ax_ = axes(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax):
         p = len(self.coefs)
         names = self.feature_names or [f"$w_{{{j + 1}}}$" for j in range(p)]
         largest = np.argsort(-np.abs(self.coefs).max(axis=1), kind="stable")
@@ -141,7 +127,6 @@ class CoefficientPathDisplay:
         ax.set(xlabel=self.param_name, ylabel="weight")
         rest = f"and {p - NAMED} more in grey" if p > NAMED else None
         ax.legend(title=rest, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        return self
 
 
 def default_range(estimator, X, y):
@@ -155,7 +140,7 @@ def default_range(estimator, X, y):
     return np.geomspace(1e-3 * top, top, 60)
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """How a fit came to its end: the objective above its best value, and the certificate.
 
     Both are in the units of the objective. The gap is what the solver knows: the objective is not
@@ -229,21 +214,7 @@ class ConvergenceDisplay:
         """
         return cls(trace.scalars()).plot(ax=ax)
 
-    def plot(self, *, ax=None):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to; new ones by default.
-
-        Returns
-        -------
-        ConvergenceDisplay
-            Itself.
-        """
-        ax = self.ax_ = axes(ax)
-        self.figure_ = ax.figure
+    def _draw(self, ax):
         step = self.curves["step"]
         name = next((n for n in ("objective", "loss", "train_loss") if n in self.curves), None)
         gap = self.curves.get("gap")
@@ -254,7 +225,7 @@ class ConvergenceDisplay:
                 ax.plot(step, self.curves[n], label=n, **line(k))
             ax.set(xlabel="step", ylabel=(name or "value"))
             ax.legend(frameon=False)
-            return self
+            return
         positive, few = gap > 0, len(step) <= FEW
         ax.plot(
             step[positive],
@@ -272,4 +243,3 @@ class ConvergenceDisplay:
             ax.set_yscale("log")
         ax.set(xlabel="step", ylabel="units of the objective")
         ax.legend(frameon=False)
-        return self

@@ -87,6 +87,28 @@ def axes(ax=None, **size):
         return plt.subplots(layout="constrained", **size)[1]
 
 
+class Display:
+    """What displays share: `plot` finds the axes, `_draw` of each fills them."""
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to; new ones by default.
+
+        Returns
+        -------
+        Display
+            Itself.
+        """
+        self.ax_ = axes(ax)
+        self.figure_ = self.ax_.figure
+        self._draw(self.ax_)
+        return self
+
+
 def line(k):
     """How the k-th curve looks: colour and dash."""
     turn = k // len(SERIES)  # the seventh curve has the first colour, but another dash
