@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +23,9 @@ from mlreplica.cli import models as suitable_models
 from mlreplica.cli.app import app
 from mlreplica.cli.budget import Cost, share
 from mlreplica.cli.metrics import METRICS
+from mlreplica.cli.models import core, model_for
 from mlreplica.cli.options import Metric
+from mlreplica.cli.table import read_shipped
 from mlreplica.discovery import all_estimators
 
 QUICK = ["--model", "LogisticRegression", "--model", "DecisionTreeClassifier"]
@@ -47,6 +49,11 @@ def write(path, **columns):
     else:
         frame.write_csv(path)
     return path
+
+
+def name_of(case):
+    """The name of a test's case: that of the model, once."""
+    return case if isinstance(case, str) else ""
 
 
 def use(monkeypatch, **models):
@@ -150,6 +157,31 @@ def test_certificates_warnings_and_failures_are_rows(monkeypatch):
 
 def test_metric_names_agree_with_the_table_of_metrics():
     assert [metric.value for metric in Metric] == list(METRICS)
+
+
+# Preparation -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "cls"), all_estimators("regressor"), ids=name_of)
+def test_no_unit_and_no_origin_of_the_target_changes_a_fit(name, cls):
+    """1024 y and y + 4096 are learned as y is; by themselves, all but those on the list are."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = X @ [2, -1, 0, 0] + 0.3 * rng.standard_normal(60)
+
+    def moves(model):
+        plain, larger, higher = (clone(model).fit(X, t).predict(X) for t in (y, 1024 * y, y + 4096))
+        unit, origin = larger / 1024 - plain, higher - 4096 - plain
+        return np.abs(unit).max() > 1e-5 or np.sqrt(np.mean(origin**2)) > 0.5  # sums round
+
+    model = model_for(cls, read_shipped("diabetes"), seed=0)
+    if name in ("Lasso", "ElasticNet", "PoissonRegressor"):
+        assert core(model)[0] is model  # they keep the target, for the reasons given there
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert not moves(model)
+        assert moves(core(model)[0]) == (name in suitable_models.TARGET_SCALED)
 
 
 # Groups and time ---------------------------------------------------------------------------------

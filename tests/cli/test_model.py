@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 import mlreplica
 from mlreplica.cli.app import app
 from mlreplica.cli.catalogue import catalogue
+from mlreplica.cli.explain import pulls as pulls_of
+from mlreplica.cli.models import core
 from mlreplica.discovery import all_estimators
 
 BOOK = Path(__file__).parents[2] / "book"
@@ -62,6 +64,7 @@ def files(tmp_path, flats):
         ("DecisionTreeRegressor", "price", {"max_depth": 3}),
         ("LogisticRegression", "dear", {}),
         ("SVC", "dear", {"C": 2.0, "kernel": "linear"}),
+        ("SVR", "price", {"C": 2.0}),  # it sees the price standardised
     ],
 )
 def test_a_kept_model_predicts_what_the_fitted_one_does(files, flats, name, table, settings):
@@ -79,7 +82,7 @@ def test_a_kept_model_predicts_what_the_fitted_one_does(files, flats, name, tabl
     else:
         assert predicted == expected.tolist()
     assert result["score"]["score"] > 0.75
-    last = pipeline.steps[-1][1]
+    last, _ = core(pipeline.steps[-1][1])
     assert type(last).__name__ == name
     assert {k: last.get_params()[k] for k in settings} == settings
 
@@ -143,6 +146,31 @@ def test_explain_finds_the_columns_that_count(files):
         assert "size" in shown.output
     wrong = call("explain", files / "m.skops", files / "price.csv", "--row", 1000)
     assert (wrong.exit_code, "has the rows 0 to 149" in wrong.output) == (1, True)
+
+
+def test_explanations_are_in_the_unit_of_the_target(files, flats):
+    """A machine of the standardised price: slopes and pulls come out in prices."""
+    line = [
+        "SVR",
+        files / "price.csv",
+        "--set",
+        "kernel=linear",
+        "--drop",
+        "kind",
+        "--drop",
+        "sold",
+    ]
+    assert "target standardised for SVR" in found("fit", *line, "-o", files / "m.skops")["notes"]
+    told = found("explain", files / "m.skops", files / "price.csv")
+    slopes = {c["feature"]: c["coefficient"] for c in told["coefficients"]}
+    model = mlreplica.load(files / "m.skops")
+    sizes = flats.head(2).with_columns(size=pl.Series(["80,0", "90,0"]))
+    scale = model.steps[1][1].steps[1][1].scale_[0]
+    assert_allclose(slopes["size"], np.diff(model.predict(sizes))[0] / 10.0 * scale, rtol=1e-6)
+    last, unit = core(model.steps[-1][1])
+    pulls = pulls_of(model, model[0].transform(flats[3:4]), most=len(flats))["support_vectors"]
+    bias = flats["price"].mean() + unit * last.intercept_[0]
+    assert_allclose(sum(v["pull"] for v in pulls) + bias, model.predict(flats[3:4])[0], rtol=1e-9)
 
 
 def test_explain_shows_the_path_in_a_tree_and_the_support_vectors(files, flats):

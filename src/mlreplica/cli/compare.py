@@ -12,7 +12,15 @@ from sklearn.exceptions import ConvergenceWarning
 from mlreplica.cli.budget import FIRST, GROWTH, Clock, Cost, share
 from mlreplica.cli.checks import warnings_of
 from mlreplica.cli.metrics import metric_for
-from mlreplica.cli.models import BASELINES, model_for, needs, preparation, suitable
+from mlreplica.cli.models import (
+    BASELINES,
+    core,
+    model_for,
+    needs,
+    note_on_target,
+    preparation,
+    suitable,
+)
 from mlreplica.cli.table import splits
 from mlreplica.core import parallel
 
@@ -59,7 +67,7 @@ def leaderboard(table, metric=None, *, only=(), folds=5, seed=0, seconds=60.0, p
         "seed": seed,
         "training_rows": full,
         "seconds": round(clock(), 2),
-        "notes": table.notes,
+        "notes": table.notes + note_on_target(fits),
         "warnings": warnings_of(table, parts, metric, seed),
         "leaderboard": rows,
     }
@@ -177,7 +185,7 @@ class Contest:
             return Fit(None, *(now() - times[0])[:1], 0.0, len(y_train), (0.0, 0.0), error=reason)
         (wall, cpu), certificate = (
             np.diff([*times, now()], axis=0).T,
-            getattr(model, "certificate_", None),
+            getattr(core(model)[0], "certificate_", None),
         )
         self.cpu += float(cpu.sum())
         return Fit(

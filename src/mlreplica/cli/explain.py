@@ -10,6 +10,7 @@ import numpy as np
 
 from mlreplica.cli.metrics import DEFAULT, METRICS
 from mlreplica.cli.model import truth
+from mlreplica.cli.models import core
 
 MOST_ROWS = 2000
 REPEATS = 3
@@ -140,10 +141,10 @@ def names_inside(model):
 
 def inside(model):
     """What a fitted model says of itself: its coefficients, how many support vectors it has."""
-    last, found = model.steps[-1][1], {}
+    (last, unit), found = core(model.steps[-1][1]), {}
     coef = getattr(last, "coef_", None)
     if isinstance(coef, np.ndarray):
-        coef = np.atleast_2d(coef)
+        coef = unit * np.atleast_2d(coef)
         of = getattr(last, "classes_", ["coefficient"])[-len(coef) :]
         rows = [
             {"feature": name} | {str(o): float(c) for o, c in zip(of, values, strict=True)}
@@ -180,11 +181,11 @@ def path(model, x):
 
 def pulls(model, x, most=8):
     """The training rows that pull a row most: support vectors by |coefficient × kernel|."""
-    last = model.steps[-1][1]
+    last, unit = core(model.steps[-1][1])
     coefficients = getattr(last, "dual_coef_", None)
     if not hasattr(last, "support_vectors_") or not isinstance(coefficients, np.ndarray):
         return {}
-    weights = coefficients * last._kernel(prepared(model, x), last.support_vectors_)
+    weights = unit * coefficients * last._kernel(prepared(model, x), last.support_vectors_)
     size = np.abs(weights)
     return {
         "support_vectors": [

@@ -13,7 +13,7 @@ from mlreplica.cli.compare import listening
 from mlreplica.cli.console import Problem, did_you_mean
 from mlreplica.cli.data import check_file, read_frame
 from mlreplica.cli.metrics import DEFAULT, METRICS
-from mlreplica.cli.models import KIND, pipeline_for
+from mlreplica.cli.models import KIND, core, note_on_target, pipeline_for
 from mlreplica.discovery import all_estimators
 
 
@@ -54,8 +54,7 @@ def fit(table, cls, seed=0, settings=None):
             model.fit(table.frame, table.y)
     except (ValueError, TypeError, MemoryError) as error:
         raise Problem(f"{cls.__name__} could not be fitted: {first_line(error)}") from None
-    last = model.steps[-1][1]
-    certificate = getattr(last, "certificate_", None)
+    certificate = getattr(core(model.steps[-1][1])[0], "certificate_", None)
     return model, {
         "model": cls.__name__,
         "parameters": settings or {},
@@ -67,7 +66,7 @@ def fit(table, cls, seed=0, settings=None):
         "seconds": round(time.perf_counter() - start, 3),
         "certificate": None if certificate is None else float(np.max(certificate)),
         "not_converged": ConvergenceWarning in heard,
-        "notes": table.notes,
+        "notes": table.notes + note_on_target([cls.__name__]),
     }
 
 

@@ -13,7 +13,7 @@ from mlreplica.cli import figures
 from mlreplica.cli.compare import listening
 from mlreplica.cli.console import Problem, duration, with_error
 from mlreplica.cli.metrics import METRICS
-from mlreplica.cli.models import pipeline_for, suitable
+from mlreplica.cli.models import core, pipeline_for, suitable
 from mlreplica.cli.output import write_text
 from mlreplica.cli.script import script
 from mlreplica.cli.table import splits
@@ -58,7 +58,7 @@ def write_report(path, table, result, choices=None, file=None):
             overview=overview(table),
             drawings=drawings,
             confusion=confusion,
-            parameters=parameters(model.steps[-1][1]),
+            parameters=parameters(core(model.steps[-1][1])[0]),
             code=script(table, result, cls, choices, file),
             version=__version__,
             today=datetime.datetime.now(tz=datetime.UTC).date(),

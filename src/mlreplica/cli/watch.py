@@ -14,7 +14,7 @@ from mlreplica.callbacks import Trace
 from mlreplica.cli.compare import listening
 from mlreplica.cli.console import Problem
 from mlreplica.cli.model import first_line
-from mlreplica.cli.models import model_for, needs, preparation
+from mlreplica.cli.models import core, model_for, needs, preparation
 
 MOST_FRAMES = 200
 MOST_POINTS = 150
@@ -80,11 +80,15 @@ def record(table, cls, seed=0, settings=None):
     X, prepare = table.X, preparation(needs(cls), table)
     if prepare is not None:
         X = prepare.fit_transform(X)
+    whole = model_for(cls, table, seed, **(settings or {}))
+    model, _ = core(whole)
+    if model is not whole:  # the steps are those of the standardised target
+        y = (table.y - table.y.mean()) / table.y.std()
+        table = table._replace(y=y, target=f"{table.target}, standardised")
     pane, picture = view(table, X)
     steps = Steps(picture)
     try:
         with listening():
-            model = model_for(cls, table, seed, **(settings or {}))
             model.set_callbacks(steps).fit(X, table.y)
     except (ValueError, TypeError) as error:
         raise Problem(f"{cls.__name__} could not be fitted: {first_line(error)}") from None
