@@ -108,39 +108,42 @@ def verdict(rows: dict[str, dict[str, Any]], ours: str) -> dict[str, Any]:
 def take_turns(
     calls: dict[str, Call], seconds: float, spent: dict[str, tuple[float, float]]
 ) -> dict[str, list[tuple[float, float]]]:
-    """(wall, CPU) seconds of single calls: three rounds or more, each led by another contestant.
+    """(wall, CPU) seconds of single calls: three turns or more, each round led by another.
 
-    Who takes long and is far behind the best rests after one turn: more of them decide nothing. If
-    the first call of all, of which `spent` tells, took very long, it is the only one.
+    A first call that took long, of which `spent` tells, is as good as a turn; if it took very long
+    it is the only one. Who takes long and is far behind the best rests after two turns: more of
+    them decide nothing.
     """
     repeats, times = {}, {}
     for name, call in calls.items():
-        if spent[name][0] > ENOUGH:
-            times[name] = [spent[name]]
-            continue
-        repeats[name], first = repeats_for(call)
-        times[name] = [first] if first[0] > LONG else []  # as good as a turn
-    order, end = list(repeats), time.perf_counter() + seconds
-    rounds = 0
+        long = spent[name][0] > min(LONG, ENOUGH)
+        repeats[name], times[name] = (1, [spent[name]]) if long else (repeats_for(call), [])
+    order = [name for name in calls if spent[name][0] <= ENOUGH]
+    end = time.perf_counter() + seconds
     gc.collect()
     gc.freeze()  # what lives now is never walked again, so that a collection costs nothing
-    while order and (rounds < 3 or time.perf_counter() < end):
+    while order:
         best = min((min(t)[0] for t in times.values() if t), default=math.inf)
         for name in order:
-            if not times[name] or min(times[name])[0] <= max(LONG, BEHIND * best):
-                times[name].append(clock(calls[name], repeats[name]))
+            times[name].append(clock(calls[name], repeats[name]))
         order.append(order.pop(0))
-        rounds += 1
+        over = time.perf_counter() > end
+        order = [
+            name
+            for name in order
+            if (len(t := times[name]) < 2 or min(t)[0] <= max(LONG, BEHIND * best))
+            and (len(t) < 3 or not over)
+        ]
     gc.unfreeze()
     return times
 
 
-def repeats_for(call: Call, sample: float = 2e-3) -> tuple[int, tuple[float, float]]:
-    """How many calls make a sample that is long against the clock's resolution; and one's time."""
-    first = clock(call, 1)
-    if first[0] < 10 * sample:  # short enough to be chance
-        first = min(first, clock(call, 1), clock(call, 1))
-    return math.ceil(sample / max(first[0], 1e-7)), first
+def repeats_for(call: Call, sample: float = 2e-3) -> int:
+    """How many calls make a sample that is long against the clock's resolution."""
+    first = clock(call, 1)[0]
+    if first < 10 * sample:  # short enough to be chance
+        first = min(first, clock(call, 1)[0], clock(call, 1)[0])
+    return math.ceil(sample / max(first, 1e-7))
 
 
 def clock(call: Call, repeats: int) -> tuple[float, float]:

@@ -98,14 +98,14 @@ def words(size: int = SIZE) -> Any:
     return np.zeros(size, dtype=np.int64)
 
 
-@kernel(part=True)
+@kernel(part=True, borrow=True)
 def announce(crew: Any, parts: int) -> None:
     """The job that stands in crew[JOB:] has so many parts; the crew may start."""
     crew[DONE] = 0
     put(crew, REMAINING, parts)  # overwrites what a thread took that came too late
 
 
-@kernel(part=True)
+@kernel(part=True, borrow=True)
 def take(crew: Any) -> Any:
     """The number of a part that is now the caller's; negative if there is none."""
     if look(crew, REMAINING) <= 0:
@@ -113,7 +113,7 @@ def take(crew: Any) -> Any:
     return add(crew, REMAINING, -1) - 1
 
 
-@kernel(part=True)
+@kernel(part=True, borrow=True)
 def await_all(crew: Any, parts: int) -> None:
     """Return when all parts are done."""
     looks = 0

@@ -400,7 +400,7 @@ def branch(nodes, sums, columns, mask, active, rules, node, middle, first):
         active[first, k] = active[first + 1, k] = active[node, k] & mask[2 + k, j]
 
 
-@kernel
+@kernel(borrow=True)
 def grow(crew, leads, w):
     """Grow one tree, or help the one who does; how many nodes and tables of categories it has."""
     if not leads:  # one kernel for both: its parts are compiled once

@@ -160,13 +160,13 @@ def leaf_masks(column, threshold, left, missing_left, value, table, tables, star
             mask[i] = ~(((np.int64(1) << count[a]) - 1) << first[a])
 
 
-@kernel
+@kernel(part=True, borrow=True)
 def code_of(x):
     """The code of a category that is kept as a number; 0 if it is missing."""
     return np.int64(x) + 1 if 0.0 <= x <= 254.0 else 0
 
 
-@kernel
+@kernel(borrow=True)
 def walk(X, column, threshold, left, missing_left, value, table, tables, start, first, out):
     """Add the trees first, first + 1 … to out (n, K); tree t belongs to column t mod K."""
     n, K = out.shape
@@ -228,7 +228,7 @@ def test_all(
                 out[first + i, q] += total[q, i]
 
 
-@kernel
+@kernel(part=True)
 def lowest_bits(b, words, leaf):
     """The place of the lowest bit of b in every lane: the exponent of a power of two."""
     for h in range(words - 1, -1, -1):

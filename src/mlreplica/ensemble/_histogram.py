@@ -44,7 +44,7 @@ import numpy as np
 from mlreplica.core.jit import kernel
 from mlreplica.core.prefetch import hint
 
-part = kernel(part=True)  # of `grow` in `_hist_grow.py`, compiled with it
+part = kernel(part=True, borrow=True)  # of `grow` in `_hist_grow.py`, compiled with it
 LOW = 0xFFFFFFFF
 # arguments of kernels: Numba compiles a kernel anew for every plain whole number in a call
 ZERO, ONE = np.int64(0), np.int64(1)
@@ -61,7 +61,7 @@ N_BINS, HAS_MISSING, CATEGORICAL, MONOTONE, AT, STEP, SHIFT = range(7)
 LAMBDA, LEAST_ROWS, LEAST_H, LEAST_GAIN, UNIT_G, UNIT_H, RATE, SHARE = range(8)
 
 
-@kernel
+@kernel(borrow=True)
 def magnitudes(g, h):
     """Σ|g| and Σ h, by which the scales of (4) are chosen, and the smallest h."""
     a, b, low = 0.0, 0.0, np.inf
@@ -72,7 +72,7 @@ def magnitudes(g, h):
     return a, b, low
 
 
-@kernel
+@kernel(borrow=True)
 def pack(g, h, repeats, K, k, first, stop, s_g, s_h, q):
     """(4) for the rows first … stop − 1; g and h have K columns, of which this is k.
 
