@@ -51,7 +51,7 @@ def divided(X, y, kind):
         train, test, y_train, y_test = train_test_split(
             X[few], y[few], test_size=0.25, random_state=seed, stratify=stratify
         )
-        return train, y_train, test, y_test, {"target": kind, "categories": []}
+        return train, y_train, test, y_test, {"target": kind, "categories": [], "rounds": 100}
 
     return data
 

@@ -1,10 +1,10 @@
 """Histogram gradient boosting: fits of all sizes and targets, gaps and categories, and prediction
 
 All contestants grow 100 trees (50 of 100,000 × 100, 20 of a million rows, 20 for each of ten
-classes) of at most 31 leaves with learning rate 0.1, at least 20 rows a leaf and 255 bins. Quality is the loss on rows that nobody has seen: the
-log-loss, or half the mean squared error. CatBoost grows symmetric trees of depth 5 (32 leaves),
-snapml and ydf trees of depth 5: their own kind of the same size. ydf, an order of magnitude behind,
-stays away from the two largest sets.
+classes) of at most 31 leaves with learning rate 0.1, at least 20 rows a leaf and 255 bins. Quality
+is the loss on rows that nobody has seen: the log-loss, or half the mean squared error. CatBoost
+grows symmetric trees of depth 5 (32 leaves), snapml and ydf trees of depth 5: their own kind of the
+same size. ydf, an order of magnitude behind, stays away from the two largest sets.
 """
 
 from functools import partial
@@ -269,7 +269,13 @@ RACES = [
         readme=True,
     ),
     race("20k", "20,000 × 20, two classes", make(20_000, 20, 2), readme=True),
-    race("classes", "20,000 × 20, ten classes", make(20_000, 20, 10, rounds=20), start=False, readme=True),
+    race(
+        "classes",
+        "20,000 × 20, ten classes",
+        make(20_000, 20, 10, rounds=20),
+        start=False,
+        readme=True,
+    ),
     race(
         "missing",
         "100,000 × 28, two classes, 10 % missing",
