@@ -20,6 +20,7 @@ from mlreplica.callbacks import Trace
 from mlreplica.linear_model import LogisticRegression
 from mlreplica.linear_model import _logistic as lg
 from mlreplica.linear_model import _logistic_solvers as solvers
+from mlreplica.linear_model._logistic_wide import ByRows
 
 SMOOTH = ["lbfgs", "newton-cholesky", "newton-cg", "gd"]
 EVERY = [*SMOOTH, "cd", "sag", "saga"]
@@ -273,6 +274,24 @@ def test_wide_is_ridge_in_the_span_of_the_rows(K):
     assert_allclose(ours.coef_ @ (np.eye(50) - np.linalg.pinv(X) @ X), 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_rows_of_wide_data_say_all_about_the_hessian(intercept):
+    X, y = points(12, 40)
+    case = problem(X, y, 0.01, intercept, seed=3)
+    rows, plain = ByRows(case, X @ X.T), lg.Objective(case)
+    W, b = 0.1 * np.random.default_rng(1).normal(size=(1, 12)) @ X, np.full(1, 0.3 * intercept)
+    here, there = rows.at(rows.coordinates(W, b)), plain.at(plain.coordinates(W, b))
+    assert_allclose(here.P, there.P, rtol=1e-9)
+    fast, slow = rows.factor(here), plain.factor(there)
+    d, d_b = rows.weights(fast.solve(here.g))
+    step = slow.solve(there.g)
+    assert_allclose(d, step[:, :40], atol=1e-7)
+    assert_allclose(d_b[:intercept], step[0, 40:], atol=1e-7)
+    assert_allclose(fast.decrement(here.g), slow.decrement(there.g), rtol=1e-7)
+    X = np.column_stack([X, np.ones((12, int(intercept)))])
+    assert fast.rho**2 >= (np.linalg.solve(plain.hessian(there), X.T) * X.T).sum(axis=0).max()
+
+
 def test_no_penalty_and_dependent_columns():
     X, y = points(200, 3)
     once = LogisticRegression(C=np.inf, tol=1e-9).fit(X, y)
@@ -441,8 +460,9 @@ def test_sparse_weights():
 # warm starts, budgets, callbacks, threads
 
 
-def test_a_warm_start_needs_fewer_steps():
-    X, y = points(300, 5, 3)
+@pytest.mark.parametrize(("shape", "K"), [((300, 5), 3), ((30, 50), 2)])
+def test_a_warm_start_needs_fewer_steps(shape, K):
+    X, y = points(*shape, K)
     model = LogisticRegression(warm_start=True, tol=1e-8).fit(X, y)
     first, coef = model.n_iter_[0], model.coef_
     model.fit(X, y)

@@ -288,6 +288,10 @@ class Objective:
         """V of W and b; what all classes have in common is lost."""
         return self.U.T @ (np.column_stack([W, b]) if self.intercept else W)
 
+    def inner(self, g, d):
+        """What d gains by the gradient g."""
+        return float(np.vdot(g, d))
+
     def derivatives(self, y, s, F, G, hit=1.0):
         """G ← s(p − hit·t), or for two classes ← s p(1 − p) if not hit; the sum of s L."""
         if self.K > 1:
@@ -530,7 +534,7 @@ class Factor:
         """ρ over these rows: exactly, or if that is dear by |x̃|ᵀ√diag M, which is not less."""
         p = X.shape[1]
         if not self.exact:
-            q = np.sqrt(self.M.diagonal())
+            q = np.linalg.norm(self.root.reshape(-1, self.shape[1]), axis=0)  # √diag M
             return self.spread * (longest(X, q[:p]) + q[p:].sum())
         A = X @ self.M[:p, :p]
         A += 2.0 * self.M[:p, p:].sum(axis=1)

@@ -36,6 +36,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack, qr, solve_triangular
 
 from ._logistic import EPS, Objective, State, gap
 from ._logistic_sparse import newton_cg as sparse_newton_cg
+from ._logistic_wide import ByRows, products_of_rows, well_conditioned
 
 MOST = 2000  # coordinates of V up to which a Hessian is made
 CHEAP = 5e8  # multiplications in a Hessian up to which Newton's method needs no sample
@@ -46,13 +47,13 @@ MEMORY = 12  # changes that L-BFGS remembers
 
 def search(objective, point, d, t=1.0):
     """The Point at V + t d, t by Wolfe's conditions; None if rounding leaves nothing to gain."""
-    slope, low, high = float(np.vdot(point.g, d)), 0.0, np.inf
+    slope, low, high = objective.inner(point.g, d), 0.0, np.inf
     slack = 8 * EPS * abs(point.P)
     if slope >= 0.0:
         return None
     for _ in range(40):
         new = objective.at(point.V + t * d)
-        new_slope = float(np.vdot(new.g, d))
+        new_slope = objective.inner(new.g, d)
         enough = point.P + 1e-4 * t * slope + slack
         if not (np.isfinite(new_slope) and new.P - enough <= 0.0):
             high = t
@@ -293,12 +294,11 @@ def gradient_descent(objective, point):
         point = objective.at(point.V - point.g / L)
 
 
-def wide(X):
+def wide(X, K):
     """L (n, n) of X = L Qᵀ, Q with orthonormal columns, and the maps Z ↦ Z Qᵀ and W ↦ W Q.
 
-    Cholesky's L of XXᵀ is fast, and Qᵀ = L⁻¹X is never made; but it squares the condition number.
+    Cholesky's L of K = XXᵀ is fast, and Qᵀ = L⁻¹X is never made; but κ is squared.
     """
-    K = X @ X.T
     L, failed = lapack.dpotrf(K, lower=1, clean=1)
     if failed or lapack.dpocon(L, np.abs(K).sum(axis=0).max(), uplo="L")[0] < WELL:
         Q, R = qr(X.T, mode="economic", check_finite=False)
@@ -333,9 +333,17 @@ def smooth(problem, W, b, solver):
 
 
 def widened(problem, W, b):
-    """`newton` in n coordinates. With the penalty, W lies in the span of the rows of X = L Qᵀ, so
-    that L takes the place of X and Z that of W = Z Qᵀ: same scores, same length."""
-    L, to_columns, to_rows = wide(problem.X)
+    """`newton` in n coordinates: for two classes those of `_logistic_wide`, if digits allow.
+
+    With the penalty, W lies in the span of the rows of X = L Qᵀ, so that L takes the place of X
+    and Z that of W = Z Qᵀ: same scores, same length.
+    """
+    K = products_of_rows(problem.X, problem.n_jobs)
+    if problem.K == 1 and well_conditioned(problem, K):
+        objective = ByRows(problem, K)
+        yield from newton(objective, objective.at(objective.coordinates(W, b)))
+        return
+    L, to_columns, to_rows = wide(problem.X, K)
     objective = Objective(problem._replace(X=np.ascontiguousarray(L)))
     start = objective.at(objective.coordinates(to_rows(W), b))
     for found in newton(objective, start):
