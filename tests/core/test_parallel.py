@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info
 
 from mlreplica.core import parallel
-from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.parallel import n_threads, run, share, split
 
 
 def blas_threads():
@@ -180,3 +180,21 @@ def test_arrays_are_shared_not_copied():
     x = np.zeros(8)
     run(lambda s: x.__setitem__(s, 1.0), split(8, 4))
     assert x.sum() == 8
+
+
+def test_the_caller_shares_the_work_and_does_alone_what_no_thread_comes_for():
+    def task(k):
+        return k * k, threading.get_ident()
+
+    me, busy = threading.get_ident(), threading.Event()
+    squares, threads = zip(*share(task, lambda k: (k,), range(4)), strict=True)
+    assert squares == (0, 1, 4, 9)
+    assert threads[0] == me
+    waiting = [parallel._pool().submit(busy.wait) for _ in range(4)]
+    try:
+        assert share(task, lambda k: (k,), range(3)) == [(0, me), (1, me), (4, me)]
+    finally:
+        busy.set()
+    assert all(future.result() for future in waiting)
+    with pytest.raises(ZeroDivisionError):
+        share(lambda k: 1 // k, lambda k: (k,), [1, 0, 2])

@@ -27,7 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.parallel import n_threads, run, share, split
 from mlreplica.core.validation import FLOATS
 from mlreplica.tree import ExtraTreeRegressor
 
@@ -54,6 +54,11 @@ def numbers(random_state, k):
         return check_random_state(random_state).randint(LARGEST, size=k)
     z = np.arange(1, k + 1, dtype=np.uint64) * STEP + np.uint64(random_state)
     return (splitmix(z) >> np.uint64(33)).astype(np.int64)
+
+
+def none(n):
+    """A bit for each number below n, all 0."""
+    return np.zeros(n // 64 + 1, np.uint64)
 
 
 class IsolationForest(OutlierMixin, BaseEstimator):
@@ -225,7 +230,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         """The rows of the trees of these seeds, (T, ψ)."""
         drawn = np.empty((len(seeds), self.max_samples_), np.int32)
         if self._sample_weight is None:
-            draw(seeds, self._n, bool(self.bootstrap), drawn)
+            draw(seeds, self._n, bool(self.bootstrap), drawn, none(self._n))
             return drawn
         for t, seed in enumerate(seeds):
             drawn[t] = np.random.RandomState(seed).choice(
@@ -239,36 +244,48 @@ class IsolationForest(OutlierMixin, BaseEstimator):
         if self._max_features == self.n_features_in_:
             drawn[:] = np.arange(self._max_features)
         else:
-            draw(~seeds, self.n_features_in_, False, drawn)
+            draw(~seeds, self.n_features_in_, False, drawn, none(self.n_features_in_))
         return drawn
 
     def _grow(self, X, seeds):
         """One tree a seed, in batches on threads."""
-        T, m, p = len(seeds), self.max_samples_, self.n_features_in_
+        T, m, (n, p) = len(seeds), self.max_samples_, X.shape
         max_depth = int(np.ceil(np.log2(max(m, 2))))
         N = min(2 * m - 1, 2 ** (max_depth + 1) - 1)
         c = average_path(np.arange(m + 1))
+        known = self._sample_weight is not None or sp.issparse(X)
+
+        def memory(T):
+            """What a batch of T trees fills, and works with."""
+            types = (np.float64, np.int64, np.float64, np.int32)
+            nodes = tuple(np.empty(T * N, dtype) for dtype in types)
+            trees = np.empty(T, np.int64), np.empty(T, np.int64)
+            columns, queue = np.empty(self._max_features, np.uint64), np.empty((2 * m, 3), np.int32)
+            return nodes, trees, (np.empty((2, m), np.uint64), np.empty(m), columns, queue, none(n))
 
         def batch(seeds):
-            T = len(seeds)
-            types = (np.float64, np.int64, np.float64, np.int32)
-            nodes = [np.empty(T * N, dtype) for dtype in types]
-            size, depth = np.empty(T, np.int64), np.empty(T, np.int64)
-            drawn, columns = self._drawn(seeds), self._drawn_columns(seeds)
-            options = bool(self.bootstrap), max_depth, c
+            drawn = self._drawn(seeds) if known else np.empty((len(seeds), m), np.int32)
+            rows = X
             if sp.issparse(X):
                 some, place = np.unique(drawn, return_inverse=True)
                 rows = np.ascontiguousarray(X[some].toarray(), dtype=np.float64)
                 drawn = place.reshape(drawn.shape).astype(np.int32)
-            else:
-                rows = X
-            isolate(rows, seeds, drawn, columns, *options, *nodes, size, depth)
+            return (
+                *(rows.ravel(), len(rows), seeds, known, bool(self.bootstrap), max_depth, c),
+                *(drawn, self._drawn_columns(seeds), *memory(len(seeds))),
+            )
+
+        def grow(*batch):
+            isolate(*batch)
+            nodes, (size, depth), _ = batch[-3:]
             return Forest(*(a[: size.sum()] for a in nodes), size, depth)
 
-        threads = n_threads(self.n_jobs) if T * m > 1 << 15 else 1  # 1 ms of work
+        threads = n_threads(self.n_jobs) if T * m > 1 << 14 else 1  # 0.4 ms of work
         cost = T * m * (p if sp.issparse(X) else 1)
         parts = [seeds[some] for some in split(T, max(threads, cost // BATCH))]
-        return together(run(batch, parts, n_jobs=self.n_jobs))
+        if len(parts) > threads:
+            return together(run(lambda part: grow(*batch(part)), parts, n_jobs=self.n_jobs))
+        return together(share(grow, batch, parts))
 
     def _rows(self, X, reset=False):
         """X as an array of float64 by rows, or as CSR; a plain one is taken as it is."""

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlreplica.core.jit import SAFE, formula, kernel
+from mlreplica.core.jit import formula, kernel
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 TOGETHER = 64  # rows that walk at a time
@@ -67,43 +67,89 @@ def splitmix(s: Any) -> Any:
     return s ^ (s >> np.uint64(31))
 
 
-@kernel
-def below(z: Any, m: int) -> int:
+lean = kernel(part=True, borrow=True)
+
+
+@lean
+def below(z: Any, m: int) -> Any:
     """A whole number below m < 2³² from 64 random bits."""
-    return np.int64(((z >> np.uint64(32)) * np.uint64(m)) >> np.uint64(32))
+    return ((z >> np.uint64(32)) * np.uint64(m)) >> np.uint64(32)
 
 
-@kernel
-def draw(seeds: Any, n: int, replace: bool, drawn: Any) -> None:
-    """Fill row t of `drawn` with rows below n: with replacement, or the first of a shuffle."""
+@lean
+def has(seen: Any, r: Any) -> Any:
+    """Whether bit r is 1."""
+    return (seen[r >> np.uint64(6)] >> (r & np.uint64(63))) & np.uint64(1) == np.uint64(1)
+
+
+@lean
+def put(seen: Any, r: Any) -> None:
+    """Make bit r a 1."""
+    seen[r >> np.uint64(6)] |= np.uint64(1) << (r & np.uint64(63))
+
+
+@lean
+def forget(seen: Any, rows: Any) -> None:
+    """Make the bits of these rows, and others, 0."""
+    for i in range(len(rows)):
+        seen[rows[i] >> 6] = 0
+
+
+@kernel(borrow=True)
+def draw(seeds: Any, n: int, replace: bool, drawn: Any, seen: Any) -> None:
+    """Fill row t of `drawn` with numbers below n; `seen`: a bit for each of them, all 0.
+
+    Without replacement a number is drawn until it is new; of more than half of n it is the others,
+    those left out, that are drawn: two draws for a number at most, on average.
+    """
     m = drawn.shape[1]
-    order = np.arange(1 if replace else n, dtype=np.int32)  # rows are counted by such
-    swapped = np.empty(m, np.int64)
+    others = not replace and 2 * m > n
     for t in range(len(seeds)):
         s = np.uint64(seeds[t])
-        for i in range(m):
+        for i in range(n - m if others else m):
             s += STEP
-            if replace:
-                drawn[t, i] = below(splitmix(s), n)
-                continue
-            k = i + below(splitmix(s), n - i)
-            drawn[t, i] = order[k]
-            order[k] = order[i]  # order[:i] is never read again before the repair
-            swapped[i] = k
-        if not replace:  # for the next tree as it was
-            for i in range(m):
-                order[swapped[i]] = swapped[i]
+            r = below(splitmix(s), n)
+            while has(seen, r):
+                s += STEP
+                r = below(splitmix(s), n)
+            if not replace:
+                put(seen, r)
+            if not others:
+                drawn[t, i] = r
+        k = 0
+        for r in range(n if others else 0):
+            drawn[t, k] = r
+            k += not has(seen, np.uint64(r))
+        if others:
+            seen[:] = 0
+        elif not replace:
+            forget(seen, drawn[t])
 
 
-@kernel
-def gather(X: Any, rows: Any, f: Any, x: Any) -> None:
-    """x_i ← X[rows_i, f]; unsigned numbers, as an index below 0 would have to be looked for."""
+@kernel(fastmath=frozenset(), part=True, borrow=True)
+def span(X: Any, rows: Any, f: Any, x: Any) -> Any:
+    """x_i ← X[rows_i + f]: the least and the largest number, and whether there is a NaN."""
+    low, high, missing = np.inf, -np.inf, 0
     for i in range(len(rows)):
-        x[i] = X[rows[i], f]
+        v = X[rows[i] + f]
+        x[i] = v
+        low = v if v < low else low  # noqa: FURB136  NaN changes neither
+        high = v if v > high else high  # noqa: FURB136
+        missing |= np.isnan(v)
+    return low, high, missing != 0
 
 
-@kernel
-def partition(x: Any, cut: float, here: Any, there: Any) -> int:
+@lean
+def count_below(x: Any, cut: float) -> Any:
+    """How many are not above the cut."""
+    k = 0
+    for i in range(len(x)):
+        k += x[i] <= cut
+    return k
+
+
+@lean
+def partition(x: Any, cut: float, here: Any, there: Any) -> Any:
     """Move rows with x ≤ cut to the front, others to the back; return how many are in front."""
     left, last = np.uint64(0), np.uint64(len(x) - 1)
     for i in range(len(x)):
@@ -115,75 +161,37 @@ def partition(x: Any, cut: float, here: Any, there: Any) -> int:
     return np.int64(left)
 
 
-@kernel
-def any_missing(x: Any) -> bool:
-    """Whether there is a NaN."""
-    k = 0
-    for i in range(len(x)):
-        k += x[i] != x[i]
-    return k > 0
-
-
-@kernel(fastmath=SAFE | {"nnan"})
-def extremes(x: Any) -> Any:
-    """The least and the largest of numbers without NaN: with that promised, a loop in SIMD."""
-    low, high = np.inf, -np.inf
-    for i in range(len(x)):
-        low, high = min(low, x[i]), max(high, x[i])
-    return low, high
-
-
-@kernel
-def extremes_but_missing(x: Any) -> Any:
-    """The least and the largest of the numbers that are not NaN."""
-    low, high = np.inf, -np.inf
-    for i in range(len(x)):
-        if x[i] == x[i]:
-            low, high = min(low, x[i]), max(high, x[i])
-    return low, high
-
-
-@kernel
+@kernel(borrow=True)
 def isolate(
-    X: Any,
-    seeds: Any,
-    drawn: Any,
-    drawn_columns: Any,
-    replace: bool,
-    max_depth: int,
-    c: Any,
-    threshold: Any,
-    link: Any,
-    path: Any,
-    count: Any,
-    size: Any,
-    depths: Any,
-) -> None:
-    """Grow a tree on the rows and columns drawn for each seed."""
-    n = len(X)
-    m, n_columns = drawn.shape[1], drawn_columns.shape[1]
-    rows = np.empty((2, m), np.uint32)  # of this level and of the next
-    values = np.empty(m)
-    columns = np.empty(n_columns, np.uint32)
-    queue = np.empty((2 * m, 3), np.int32)  # nodes that may be cut: number, their rows from, to
-    seen = np.zeros(n if replace else 0, np.bool_)
-    first = 0
+    X: Any, n: int, seeds: Any, known: bool, replace: bool, max_depth: int, c: Any,
+    drawn: Any, drawn_columns: Any, nodes: Any, trees: Any, memory: Any,
+) -> None:  # fmt: skip
+    """Grow a tree on the rows and columns drawn for each seed; rows that are not `known` are drawn.
+
+    X: n rows, one after the other. nodes, trees: the arrays of a `Forest`, to be filled.
+    memory = (rows, values, columns, queue, seen): where in X the rows of this level and of the next
+    begin, (2, m); x of a node, (m,); the columns, (columns a tree,); nodes that may be cut, their
+    number, and their rows from, to, (2m, 3); a bit for each of the n rows, all 0.
+    """
+    threshold, link, path, count = nodes
+    size, depths = trees
+    rows, values, columns, queue, seen = memory
+    m, n_columns, first, p = drawn.shape[1], drawn_columns.shape[1], 0, np.uint64(len(X) // n)
+    if not known:
+        draw(seeds, n, replace, drawn, seen)
     for t in range(len(seeds)):
         s = ~np.uint64(seeds[t]) * STEP
         for j in range(n_columns):
             columns[j] = drawn_columns[t, j]
         k = 0
-        for i in range(m):  # a row drawn twice is one point
-            r = drawn[t, i]
-            rows[0, k] = r
+        for i in range(m):
+            r = np.uint64(drawn[t, i])
+            rows[0, k] = r * p
+            k += not has(seen, r)  # a row drawn twice is one point
             if replace:
-                k += not seen[r]
-                seen[r] = True
-            else:
-                k += 1
-        for i in range(m if replace else 0):
-            seen[drawn[t, i]] = False
-
+                put(seen, r)
+        if replace:
+            forget(seen, drawn[t])
         threshold[first], link[first], path[first], count[first] = np.inf, 0, c[k], k
         queue[0, 0], queue[0, 1], queue[0, 2] = 0, 0, k
         made, depth, deepest, q = 1, 0, 0, 0
@@ -200,12 +208,10 @@ def isolate(
             tried, low, high, missing, f = 0, 0.0, 0.0, False, columns[0]
             while tried < n_columns:
                 s += STEP
-                k = tried + below(splitmix(s), n_columns - tried)
+                k = tried + np.int64(below(splitmix(s), n_columns - tried))
                 f = columns[k]
                 columns[k], columns[tried] = columns[tried], f
-                gather(X, here, f, x)
-                missing = any_missing(x)
-                low, high = extremes_but_missing(x) if missing else extremes(x)
+                low, high, missing = span(X, here, f, x)
                 if low < high:
                     break
                 tried += 1
@@ -222,19 +228,20 @@ def isolate(
                 for i in range(m_node):
                     if x[i] != x[i]:
                         x[i] = np.inf if right else -np.inf
-            middle = partition(x, cut, here, there)
+            deepest = depth + 1
+            more = deepest < max_depth
+            middle = partition(x, cut, here, there) if more else count_below(x, cut)
             if not missing:
                 right = m_node > 2 * middle  # with the many, as nothing was learned
             threshold[first + node] = cut
             link[first + node] = (made << 32) | (np.int64(right) << 31) | np.int64(f)
-            deepest = depth + 1
             for side in range(2):  # a child is a leaf until it is cut itself
                 start, stop = (lo + middle, hi) if side else (lo, lo + middle)
                 child, size_of = first + made, stop - start
                 threshold[child], link[child] = np.inf, made << 32
                 path[child], count[child] = deepest + c[size_of], size_of
                 queue[queued, 0], queue[queued, 1], queue[queued, 2] = made, start, stop
-                queued += np.int64(size_of > 1) & np.int64(deepest < max_depth)
+                queued += np.int64(more) & np.int64(size_of > 1)
                 made += 1
         size[t], depths[t] = made, deepest
         first += made
