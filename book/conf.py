@@ -44,6 +44,7 @@ extensions = [
     "bookkit.source",
 ]
 exclude_patterns = ["_build", "node_modules", "WRITING.md", "_static"]
+templates_path = ["_templates"]
 
 # Pages
 myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist"]
@@ -90,7 +91,7 @@ html_theme = "furo"
 html_title = "mlreplica"
 html_static_path = ["_static", "_build/static", "../src/mlreplica/cli/static"]
 html_css_files = ["katex/katex.min.css", "fonts/fonts.css", "player.css", "book.css"]
-html_js_files = [("player.js", {"defer": "defer"}), ("book.js", {"defer": "defer"})]
+html_js_files = ["player.js", "book.js"]  # _templates/base.html puts them into the head
 html_theme_options = {
     "light_css_variables": {
         "color-background-primary": "#fdfdfb",

@@ -1,6 +1,17 @@
 // What every page does, players aside.
 "use strict";
 (() => {
+  // A page shows itself in its own faces: a face that comes late breaks lines anew and moves what is below.
+  const page = document.documentElement, faces = ["1em 'Source Serif 4 Variable'", "italic 1em 'Source Serif 4 Variable'",
+    "1em 'Source Sans 3 Variable'", "1em 'Source Code Pro Variable'", "1em KaTeX_Main", "italic 1em KaTeX_Math"];
+  const loaded = Promise.all(faces.map((face) => document.fonts.load(face)));
+  const enough = new Promise((done) => setTimeout(done, 1500));
+  const show = () => page.classList.remove("loading");
+  page.classList.add("loading");
+  Promise.race([loaded, enough]).finally(() => requestAnimationFrame(() => requestAnimationFrame(show)));
+})();
+
+addEventListener("DOMContentLoaded", () => {
   // What scrolls sideways can be reached by the keyboard; what does not is no stop for the Tab key.
   const watch = new ResizeObserver((entries) => {
     for (const { target } of entries) {
@@ -21,4 +32,4 @@
       }
     }
   }
-})();
+});

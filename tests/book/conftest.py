@@ -72,6 +72,7 @@ def visit(browser, site):
         visit = Visit(context.new_page())
         visit.page.goto((site / name.partition("?")[0]).as_uri() + "".join(name.partition("?")[1:]))
         visit.page.evaluate("document.fonts.ready.then(() => null)")
+        visit.page.wait_for_selector("html:not(.loading)", state="attached")
         return visit
 
     yield open_page

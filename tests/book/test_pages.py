@@ -56,6 +56,15 @@ THIN = """() => {
 }"""
 
 
+# What moved while the page was loading, as a share of the window; scrolling does not count.
+MOVED = """() => new Promise((done) => {
+  let moved = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((entry) => (moved += entry.value)))
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(moved), 60);
+})"""
+
+
 def check_load(opened):
     """It loaded without an error or the network, and its formulas are drawn."""
     page = opened.page
@@ -103,6 +112,7 @@ def check_accessible(page):
 def test_page(visit, name):
     """It loads, fits a screen and a phone, and axe has nothing to say."""
     opened = visit(name)
+    assert opened.page.evaluate(MOVED) < 0.02
     check_load(opened)
     for width, scheme in ((390, "dark"), (1280, "light")):
         check_width(opened.page, width)

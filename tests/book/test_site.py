@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -15,6 +16,14 @@ def test_size(site):
     files = [path for path in site.rglob("*") if path.is_file() and ".doctrees" not in path.parts]
     assert sum(path.stat().st_size for path in files) < 40e6
     assert {path.name for path in site.glob("*.html") if path.stat().st_size > 1.5e6} == set()
+
+
+def test_no_page_tells_of_the_machine_it_was_built_on(site):
+    """No path, and no warning printed by a cell."""
+    here = str(Path(__file__).parents[2])
+    for path in site.rglob("*.html"):
+        html = path.read_text(encoding="utf-8")
+        assert not re.search(f"{re.escape(here)}|site-packages|class=.output stderr", html), path
 
 
 def test_sitemap_feed_and_previews(site):

@@ -11,6 +11,8 @@ from pathlib import Path
 from bookkit.source import PAGES, lines_of
 
 SIGN = re.compile(r"(\||(?<!\*)\*(?!\*)|(?<=\w)_(?!\w))")  # signs that reStructuredText would read
+ROUTING = re.compile(r"set_\w+_request|get_metadata_routing")
+ATTRIBUTE = re.compile(r"\w+_|(named_)?estimators?")
 FIELD = re.compile(r"\s*[\w*][\w*, ]* : ")  # the name in `name : type`
 MODULES = [
     "linear_model",
@@ -46,27 +48,24 @@ def heading(text, rule):
 def entry(module, name):
     """One public name: its docstring where it is ours, a line where it is not."""
     thing, full = getattr(module, name), f"{module.__name__}.{name}"
-    ours = getattr(thing, "__module__", "").startswith("mlreplica")
-    if inspect.isclass(thing) and ours:
-        return f".. autoclass:: {full}\n   :members:\n\n"
+    origin = home(thing)
+    if inspect.isclass(thing) and origin == "mlreplica":
+        theirs = ", ".join(f"``{method}``" for method in handed_on(thing))
+        also = f"   From scikit-learn: {theirs}.\n\n" if theirs else ""
+        return f".. autoclass:: {full}\n   :members:\n   :inherited-members:\n\n{also}"
     if callable(thing) and hasattr(thing, "__name__"):
-        if ours:
+        if origin == "mlreplica":
             return f".. autofunction:: {full}\n\n"
-        home = thing.__module__.partition(".")[0].replace("sklearn", "scikit-learn")
-        return (
-            f".. py:function:: {full}\n   :noindex:\n\n   {first_sentence(thing)}, from {home}.\n\n"
-        )
+        said = f"{first_sentence(thing)}, from {origin.replace('sklearn', 'scikit-learn')}."
+        return f".. py:function:: {full}\n   :noindex:\n\n   {said}\n\n"
     return f".. py:data:: {full}\n\n   {what(thing)}\n\n"
-
-
-def signature(thing):
-    """The arguments of a function, as they are written."""
-    return str(inspect.signature(thing))
 
 
 def what(thing):
     """A constant or an instance in one line."""
     kind = type(thing)
+    if inspect.ismodule(thing):
+        return f"A module: {first_sentence(thing)}"
     if isinstance(thing, dict | list | tuple | set | frozenset):
         return f"A {kind.__name__}: " + ", ".join(f"``{item}``" for item in thing) + "."
     if kind.__module__ == "builtins":
@@ -125,14 +124,28 @@ def plain_prose(app, kind, name, thing, options, lines):
         lines[k] = line[:start] + "".join(parts)
 
 
-def skip_routing(app, kind, name, thing, skip, options):
-    """Leave out the methods that scikit-learn adds to every estimator for metadata routing."""
-    return skip or bool(re.fullmatch(r"set_\w+_request", name))
+def home(member):
+    """The package that a method or property comes from; empty for a constant."""
+    function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+    return (getattr(function, "__module__", "") or "").partition(".")[0]
+
+
+def handed_on(cls):
+    """The public methods that a class has from scikit-learn."""
+    names = [name for name, member in inspect.getmembers(cls) if home(member) == "sklearn"]
+    return [name for name in names if not name.startswith("_") and not ROUTING.fullmatch(name)]
+
+
+def skip_member(app, kind, name, thing, skip, options):
+    """Leave out other packages' methods, metadata routing, and what a class tells as attributes."""
+    told = isinstance(thing, property) and ATTRIBUTE.fullmatch(name)
+    theirs = kind == "class" and callable(thing) and home(thing) != "mlreplica"
+    return bool(skip or told or theirs or ROUTING.fullmatch(name))
 
 
 def setup(app):
     """Write the pages before Sphinx looks for them."""
     app.connect("autodoc-process-docstring", plain_prose, priority=100)
-    app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-skip-member", skip_member)
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

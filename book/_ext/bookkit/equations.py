@@ -20,6 +20,7 @@ from sphinx.util import logging
 log = logging.getLogger(__name__)
 KATEX = Path(__file__).parents[2] / "node_modules" / "katex" / "dist" / "katex.js"
 LABEL = re.compile(r"[a-z][a-z0-9-]*-(\d+[a-z]?)$")
+STOP = re.compile(r"[.,;:!?)’”]+")
 
 
 @cache
@@ -83,6 +84,18 @@ def visit_math_block(translator, node):
     raise nodes.SkipNode
 
 
+def keep_stops(app, doctree, docname):
+    """Keep a full stop or comma on the line of the formula before it, unless that is long."""
+    for formula in list(doctree.findall(nodes.math)):
+        after, parent = formula.next_node(descend=False, siblings=True), formula.parent
+        stop = isinstance(after, nodes.Text) and STOP.match(after)
+        if stop and len(formula.astext()) <= 30:
+            parent.replace(after, nodes.Text(after[stop.end() :]))
+            pair = nodes.inline(classes=["together"])
+            parent.replace(formula, pair)
+            pair += [formula, nodes.Text(stop[0])]
+
+
 class LabelledEquations(MathDomain):
     """Sphinx's equations, numbered by the end of their labels instead of by counting."""
 
@@ -100,6 +113,14 @@ class LabelledEquations(MathDomain):
                 type="math",
             )
 
+    def resolve_xref(self, env, fromdocname, builder, typ, target, node, contnode):
+        """A number that leads to another page tells its title."""
+        link = super().resolve_xref(env, fromdocname, builder, typ, target, node, contnode)
+        docname, number = self.equations.get(target, (fromdocname, ""))
+        if isinstance(link, nodes.reference) and docname != fromdocname:
+            link["reftitle"] = f"{env.titles[docname].astext()}, equation ({number})"
+        return link
+
 
 def stop(app, exception):
     """End the Node process of this build."""
@@ -113,5 +134,6 @@ def setup(app):
     app.add_config_value("book_macros", {}, "html")
     app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
     app.add_domain(LabelledEquations, override=True)
+    app.connect("doctree-resolved", keep_stops)
     app.connect("build-finished", stop)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

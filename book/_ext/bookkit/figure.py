@@ -93,7 +93,8 @@ def svg(drawing):
     drawing.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"(?<=\.\d\d)\d+", "", re.sub(r"\s*\n\s*", " ", text))  # half the size
     for name, colour in PALETTE.items():
         text = text.replace(colour, f"var(--book-{name})")
     prefix = "f" + hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -282,7 +282,8 @@ class Player:
             data = f'<script src="_static/players/{name}.js"></script>'
         return (
             f'<div class="player" id="{name}" role="group" aria-label="{label}">{data}'
-            f"<noscript><p>{label}. Playing it needs JavaScript.</p></noscript></div>"
+            f"<noscript><p>{label}. Playing it needs JavaScript.</p></noscript>"
+            "<script>bookPlayer(document.currentScript.parentElement)</script></div>"
         )
 
 

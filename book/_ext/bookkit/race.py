@@ -21,15 +21,16 @@ def time_of(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
-def row_of(name, row, result, slowest):
+def row_of(name, row, result, slowest, started):
     """One contestant as a row; one that did not finish says why."""
     who = f'<th scope="row">{escape(name)}</th>'
     if "best" not in row:
         why = "not installed" if "missing" in row else "failed"
-        return f'<tr>{who}<td colspan="4">{why}</td></tr>'
+        return f'<tr>{who}<td colspan="{3 + started}">{why}</td></tr>'
     ours = ' class="ours"' if name == result["ours"] else ""
     width = max(100 * row["best"] / slowest, 0.5)
-    first = f"<td>{time_of(row['first']['warm'])}</td>" if row.get("first") else "<td>–</td>"
+    first = time_of(row["first"]["warm"]) if row.get("first") else "–"
+    first = f"<td>{first}</td>" if started else ""
     quality = f"{row['quality']:.6g}" + (" (worse)" if row["worse"] else "")
     return (
         f'<tr{ours}>{who}<td class="bar"><span style="width:{width:.1f}%"></span></td>'
@@ -37,7 +38,7 @@ def row_of(name, row, result, slowest):
     )
 
 
-def group_of(result):
+def group_of(result, started):
     """One race: what was raced and by how much we are ahead, then a row a contestant."""
     rows = result["contestants"]
     timed = {name: row["best"] for name, row in rows.items() if "best" in row}
@@ -47,9 +48,10 @@ def group_of(result):
         peer = escape(result["best_peer"])
         verdict = f" <strong>{result['ratio']:.1f} times as fast as {peer}.</strong>"
     return (
-        f'<tbody id="race-{escape(result["race"])}"><tr><th colspan="5" scope="rowgroup">'
+        f'<tbody id="race-{escape(result["race"])}"><tr>'
+        f'<th colspan="{4 + started}" scope="rowgroup">'
         f"{escape(result['what'])}.{verdict}</th></tr>"
-        + "".join(row_of(name, rows[name], result, max(timed.values())) for name in order)
+        + "".join(row_of(name, rows[name], result, max(timed.values()), started) for name in order)
         + "</tbody>"
     )
 
@@ -66,12 +68,14 @@ def held(result):
 
 def html_of(results):
     """Races as one table, and their circumstances below."""
+    started = any(row.get("first") for result in results for row in result["contestants"].values())
+    first = '<th scope="col">first result, new process</th>' if started else ""
     measures = " / ".join(dict.fromkeys(result["quality"] for result in results))
     return (
         '<figure class="race"><div class="table-wrapper"><table><thead><tr>'
         '<th scope="col">library</th><td></td><th scope="col">best time</th>'
-        f'<th scope="col">{escape(measures)}</th><th scope="col">first result, new process</th>'
-        f"</tr></thead>{''.join(map(group_of, results))}</table></div>"
+        f'<th scope="col">{escape(measures)}</th>{first}'
+        f"</tr></thead>{''.join(group_of(result, started) for result in results)}</table></div>"
         + "".join(
             f'<p class="held">Held {escape(text)}</p>' for text in sorted({*map(held, results)})
         )

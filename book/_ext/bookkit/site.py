@@ -42,11 +42,14 @@ def draw_card(app):
 
 
 def first_words(doctree, limit=200):
-    """The first paragraph of a page, as far as a preview shows it."""
+    """The first paragraph of a page, as far as a preview shows it and no formula comes in."""
     for paragraph in doctree.findall(nodes.paragraph):
         if not isinstance(paragraph.parent, nodes.section):
             continue
         text = re.sub(r"\s+", " ", paragraph.astext())
+        before = re.split(r"[\\^{]", text, maxsplit=1)[0]
+        if before != text:
+            text = before[: before.rfind(". ") + 1] or paragraph.parent[0].astext()
         return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " …"
     return ""
 

@@ -620,5 +620,7 @@
     pick();
   }
 
+  // Loaded in a page's head: each player is drawn where it stands, before what follows it is. Loaded after it: now.
+  window.bookPlayer = start;
   document.querySelectorAll(".player").forEach(start);
 })();
