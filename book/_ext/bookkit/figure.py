@@ -36,7 +36,7 @@ def figure(alt, *, width=None, height=3.4, rows=1, columns=1, caption=None):
     alt : str
         What the figure shows, for a reader who cannot see it: the finding, not "a plot of …".
     width : float, optional
-        Inches, of all columns together; 5.6 for one column and 7.2 for more.
+        Inches, of all columns together; 5 for one column, legible on a phone, and 7.2 for more.
     height : float, default=3.4
         Inches, of one row.
     rows, columns : int
@@ -53,7 +53,7 @@ def figure(alt, *, width=None, height=3.4, rows=1, columns=1, caption=None):
 
     if len(alt.split()) < 4:
         raise ValueError(f"alt text must say what the figure shows, got {alt!r}.")
-    width = width or (5.6 if columns == 1 else 7.2)
+    width = width or (5.0 if columns == 1 else 7.2)
     with plt.rc_context(style()):
         axes = np.empty((rows, columns), dtype=object)
         for place in np.ndindex(axes.shape):

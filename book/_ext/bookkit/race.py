@@ -56,14 +56,19 @@ def group_of(result, started):
     )
 
 
-def held(result):
-    """When, where and with what a race was held."""
-    machine = result["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    return (
-        f"{result['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
-        f"{result['threads']} threads; {versions}."
-    )
+def held(results):
+    """When, where and with what races were held."""
+    dates, places, versions = set(), {}, {}
+    for result in results:
+        machine = result["machine"]
+        place = f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}"
+        dates.add(result["date"])
+        places[f"{place}, {result['threads']} threads"] = None
+        for name, number in result["versions"].items():
+            versions.setdefault(name, {})[number] = None
+    when = " to ".join(sorted({min(dates), max(dates)}))
+    used = ", ".join(f"{name} {' and '.join(numbers)}" for name, numbers in versions.items())
+    return f"Held {when}, {' and '.join(places)}; {used}."
 
 
 def html_of(results):
@@ -76,10 +81,7 @@ def html_of(results):
         '<th scope="col">library</th><td></td><th scope="col">best time</th>'
         f'<th scope="col">{escape(measures)}</th>{first}'
         f"</tr></thead>{''.join(group_of(result, started) for result in results)}</table></div>"
-        + "".join(
-            f'<p class="held">Held {escape(text)}</p>' for text in sorted({*map(held, results)})
-        )
-        + "</figure>"
+        f'<p class="held">{escape(held(results))}</p></figure>'
     )
 
 
