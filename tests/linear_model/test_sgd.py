@@ -514,7 +514,7 @@ def test_epochs_that_nobody_watches_run_together(monkeypatch, classes):
 def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
     from mlreplica.linear_model import _sgd
 
-    calls, descend = [], _sgd.descend_often
+    calls, descend = [], _sgd.one_by_one
 
     def interrupted(*args):
         calls.append(1)
@@ -522,7 +522,7 @@ def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
             raise KeyboardInterrupt
         return descend(*args)
 
-    monkeypatch.setattr(_sgd, "descend_often", interrupted)
+    monkeypatch.setattr(_sgd, "one_by_one", interrupted)
     X, y = numbers()
     with pytest.warns(ConvergenceWarning, match="interrupted after 2 epochs"):
         model = SGDRegressor(random_state=0).fit(X, y)

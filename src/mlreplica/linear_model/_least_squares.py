@@ -40,6 +40,7 @@ Dekker, A floating-point technique for extending the available precision (1971).
 """
 
 import math
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -209,7 +210,10 @@ class Factor(NamedTuple):
 
     def solve(self, B):
         """G⁻¹B"""
-        return self.d[:, None] * lapack.dpotrs(self.R, self.d[:, None] * B)[0]
+        scaled = self.d[:, None] * B
+        # threads of BLAS would cost more than they save, and wait for NumPy's that still spin
+        with one_blas_thread() if B.size * len(B) < 1 << 23 else nullcontext():
+            return self.d[:, None] * lapack.dpotrs(self.R, scaled)[0]
 
 
 def origin(X, y, most=1024):

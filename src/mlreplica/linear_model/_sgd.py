@@ -207,6 +207,77 @@ def descend_often(
 
 
 @kernel
+def one_by_one(
+    times, data, indices, begin, end, y, c, x_sq, g, scores, eta, code, a, cap, half, v, b, rate, l2
+):
+    """Steps (3) for one row at a time, without l1 and average: what most fits are; see `descend`.
+
+    They are so many epochs of equally many rows; v = w at the end of each. Returns b and the sum of
+    ‖w‖² over the steps. The hinges are decided by a branch, twice as fast as a call of `slope`.
+    """
+    scale, inverse, m, p = 1.0, 1.0, len(begin), np.uint64(len(v))
+    watched, normed = len(scores) > 0, len(x_sq) > 0
+    square, sum_square, rest, every = 0.0, 0.0, 0, m // times
+    for j in range(p):
+        square += v[j] * v[j]
+    ahead = AHEAD if data.size > CACHE else m
+    for t in range(m):
+        if t + ahead < m:
+            for i in range(begin[t + ahead], end[t + ahead], NUMBERS):
+                hint(data, i)
+            if indices is not None:
+                for i in range(begin[t + ahead], end[t + ahead], INDICES):
+                    hint(indices, i)
+        first, last, step = begin[t], end[t], eta[t]
+        f, size = 0.0, x_sq[t] if normed else 0.0  # vᵀx and ‖x‖²
+        if indices is None:
+            for j in range(p):
+                f += data[first + j] * v[j]
+        else:
+            for i in range(first, last):
+                f += data[i] * v[indices[i]]
+            if watched or cap > 0.0:
+                for i in range(first, last):
+                    size += data[i] * data[i]
+        score = scale * f + b
+        if watched:
+            scores[t] = score
+        if code <= 2:
+            g_t = -y[t] if y[t] * score <= a else 0.0
+        else:
+            g_t = min(max(slope(code, y[t], score, a), -LARGEST), LARGEST)
+        if cap > 0.0 and g_t != 0.0:  # (7)
+            loss = a - y[t] * score if code == 2 else abs(y[t] - score) - a
+            g_t *= min(cap, loss / (step * size + half))
+        g_t *= -c[t]
+        g[t] = g_t
+        sum_square += scale * scale * square
+        if l2 > 0.0:
+            scale *= max(0.0, 1.0 - step * l2)
+            if scale < 1e-9:
+                for j in range(p):
+                    v[j] *= scale
+                square, scale = square * scale * scale, 1.0
+            inverse = 1.0 / scale
+        if g_t != 0.0:
+            b += rate * step * g_t
+            d = step * inverse * g_t
+            if indices is None:
+                for j in range(p):
+                    v[j] += d * data[first + j]
+            else:
+                for i in range(first, last):
+                    v[indices[i]] += d * data[i]
+            square += d * (2.0 * f + d * size)  # ‖v + d x‖²
+        rest += 1
+        if rest == every:
+            for j in range(p):
+                v[j] *= scale
+            square, scale, inverse, rest = square * scale * scale, 1.0, 1.0, 0
+    return b, sum_square
+
+
+@kernel
 def shuffled(order, seed):
     """Fisher and Yates's permutation in place, from the xorshift generator of scikit-learn."""
     n = len(order)
@@ -318,6 +389,7 @@ def epochs(
     at_rest_ends = penalty == Penalty() and not averaged
     threaded = problems > 1 and y.size * p > 1e6  # a small epoch ends before a thread starts
     alone = watched or score is not None or batch > 1 or loss.code < 0
+    plain = batch == 1 and penalty.l1 == 0.0 and not averaged and loss.code >= 0
 
     def current(k=slice(None)):
         """w and b, or their averages once these have begun."""
@@ -345,7 +417,12 @@ def epochs(
             s *= done
         square, absolute = 0.0, 0.0
         own = loss.code < 0  # a loss of the user's own: Python computes g, batch after batch
-        for first in range(0, m, batch) if own else (0,):
+        if plain:
+            b[k], square = one_by_one(
+                together, data, indices, begin, end, y_k, c_k, norms, g, scores, eta, loss.code, a,
+                *passive, w[k], b[k], rate, penalty.l2,
+            )  # fmt: skip
+        for first in range(0, m, batch) if own else () if plain else (0,):
             now = slice(first, first + batch) if own else slice(0, m)
             if own:
                 f = X[i[now]] @ w[k] + b[k]
