@@ -41,8 +41,8 @@ def make(n, p, target, gaps=0.0, categories=0, seed=0, rounds=100):
             y = (F + rng.gumbel(size=F.shape)).argmax(axis=1)
         if gaps:
             X[:, : p - categories][rng.random((m, p - categories)) < gaps] = np.nan
-        given = {"target": target, "categories": list(range(p - categories, p)), "rounds": rounds}
-        return X[:n], y[:n], X[n:], y[n:], given
+        given = {"target": target, "categories": list(range(p - categories, p))}
+        return X[:n], y[:n], X[n:], y[n:], given | {"rounds": rounds, "rows": 20, "penalty": 0.0}
 
     return data
 
@@ -55,6 +55,8 @@ def ours(data, module="mlreplica.ensemble"):
     Model = getattr(import_module(module), f"HistGradientBoosting{kind}")
     return lambda: Model(
         max_iter=given["rounds"],
+        min_samples_leaf=given["rows"],
+        l2_regularization=given["penalty"],
         early_stopping=False,
         categorical_features=given["categories"] or None,
         random_state=0,
@@ -69,8 +71,10 @@ def lightgbm(data, quantised=False):
     options = {
         "n_estimators": given["rounds"],
         "num_leaves": 31,
-        "min_child_samples": 20,
+        "min_child_samples": given["rows"],
+        "reg_lambda": given["penalty"],
         "max_bin": 255,
+        "min_data_in_bin": 1,
         "n_jobs": threads(),
         "use_quantized_grad": quantised,
         "verbose": -1,
@@ -84,6 +88,7 @@ def xgboost(data):
 
     X, y, _, _, given = data
     Model = xgboost.XGBRegressor if given["target"] == "number" else xgboost.XGBClassifier
+    by_rows = given["target"] == "number" and given["rows"] > 1  # the weight of a row is 1
     options = {
         "n_estimators": given["rounds"],
         "tree_method": "hist",
@@ -91,8 +96,8 @@ def xgboost(data):
         "max_leaves": 31,
         "max_depth": 0,
         "learning_rate": 0.1,
-        "min_child_weight": 1e-3 if given["target"] != "number" else 20,
-        "reg_lambda": 0.0,
+        "min_child_weight": given["rows"] if by_rows else 1e-3,
+        "reg_lambda": given["penalty"],
         "max_bin": 255,
         "n_jobs": threads(),
     }

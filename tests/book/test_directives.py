@@ -300,3 +300,18 @@ def test_race_never_held_is_refused(build):
 
 def test_node_is_there():
     assert shutil.which("node"), "the book needs Node to draw its formulas"
+
+
+def test_quality_marks_what_is_beyond_two_errors(build, tmp_path, monkeypatch):
+    other = {"level": (0.02, 0.02), "ahead": (0.1, 0.02), "behind": (-0.1, 0.02)}
+    row = {"data": "a_set", "model": "boosting", "rows": 100, "columns": 4}
+    row["mlreplica"] = {"loss": 0.5, "behind": 0.0, "error": 0.0}
+    row |= {k: {"loss": 0.5 + b, "behind": b, "error": e} for k, (b, e) in other.items()}
+    (tmp_path / "quality.json").write_text(json.dumps([row]), encoding="utf-8")
+    monkeypatch.setattr("bookkit.race.RESULTS", tmp_path / "results")
+    html, warnings = build("# Page\n\n```{quality} boosting\n```\n")
+    assert warnings == ""
+    assert "<td>+4.0 ± 4.0</td>" in html
+    assert re.search(r'\+20\.0 ± 4\.0 <span title="ours is better">▲', html)
+    assert re.search(r'−20\.0 ± 4\.0 <span title="ours is worse">▼', html)
+    assert "nothing is known of 'forest'" in build("# Page\n\n```{quality} forest\n```\n")[1]

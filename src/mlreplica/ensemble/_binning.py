@@ -1,9 +1,9 @@
-r"""Binning: every number becomes one byte
+r"""Binning: every number becomes one byte (equations go on from `_hist_boost.py`)
 
 A split "x_j ≤ t" only asks on which side of t a number lies, so that a column can be replaced by
 the rank of its values among a few thresholds t_1 < … < t_m chosen beforehand:
 
-    code(x) = 1 + #{k : t_k < x},      code(missing) = 0                                      (1)
+    code(x) = 1 + #{k : t_k < x},      code(missing) = 0                                      (6)
 
 and x ≤ t_k  ⇔  code(x) ≤ k, if x is there. With at most 255 values to tell apart every threshold
 lies half-way between neighbours and nothing is lost. Otherwise t_k is the k/(m+1) quantile of the
@@ -153,7 +153,7 @@ def encode(X, bins):
 
 @kernel
 def encode_rows(X, first, edges, low, scale, earlier, half, place, codes, gaps):
-    """Write (1) for the rows `first`, `first` + 1, …; count the gaps of each column."""
+    """Write (6) for the rows `first`, `first` + 1, …; count the gaps of each column."""
     n, p = X.shape
     x, k, c = np.empty(LANES), np.empty(LANES, np.int32), np.empty(LANES, np.uint8)
     for start in range(0, n, LANES):
@@ -171,16 +171,16 @@ def encode_rows(X, first, edges, low, scale, earlier, half, place, codes, gaps):
 
 @kernel(fastmath=frozenset())  # cells must not fall where x rises
 def rank(x, t, low, scale, earlier, half, k, c):
-    """c ← (1) for the values of one column, side by side; k is room to work."""
-    for i in range(LANES):
+    """c ← (6) for the values of one column, side by side; k is room to work."""
+    for i in range(len(c)):
         cell = (x[i] - low) * scale
         cell = max(0.0, cell)  # if x is missing, too
         k[i] = np.int32(cell if cell < CELLS - 1 else CELLS - 1.0)
-    for i in range(LANES):
+    for i in range(len(c)):
         k[i] = earlier[k[i]]
     while half > 0:
-        for i in range(LANES):
+        for i in range(len(c)):
             k[i] += half if t[k[i] + half - 1] < x[i] else 0
         half //= 2
-    for i in range(LANES):
+    for i in range(len(c)):
         c[i] = k[i] + 1 if x[i] == x[i] else 0

@@ -25,7 +25,7 @@ from mlreplica.core.parallel import n_threads, run, split
 from ._binning import encode, learn_bins
 from ._hist_boost import SMALL, Booster, Options, Problem, best_constant
 from ._hist_inputs import group_matrix, interaction_groups
-from ._hist_predict import add_trees, forest_of
+from ._hist_predict import add_trees, forest_of, masks_of
 
 logger = logging.getLogger("mlreplica")
 
@@ -316,8 +316,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         def step():
             nonlocal seen
             if f_valid is not None and len(self._predictors) > seen:
-                forest, _ = forest_of(self._predictors[-1])
-                add_trees(valid.X, forest, None, f_valid)
+                add_trees(valid.X, forest_of(self._predictors[-1]), None, f_valid)
                 seen += 1
             self.train_score_.append(score_train())
             if valid is None:
@@ -351,6 +350,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         count, forest = self._forest_of
         if count != len(self._predictors):
             forest = forest_of([tree for trees in self._predictors for tree in trees])
+            forest = forest, masks_of(forest, len(self._predictors[0]))
             self._forest_of = len(self._predictors), forest
         return forest
 
@@ -392,6 +392,5 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         X = self._checked(X)
         out = np.repeat(self._baseline_prediction, len(X), axis=0)
         for trees in self._predictors:
-            forest, _ = forest_of(trees)
-            add_trees(X, forest, None, out)
+            add_trees(X, forest_of(trees), None, out)
             yield out.copy()

@@ -1,13 +1,25 @@
-r"""Growing a tree on histograms
+r"""Growing a tree on histograms (equations go on from `_binning.py`)
+
+All splits of a leaf with the rows I on one column are judged by sums over rows of equal code:
+
+    G_c = Σ_{i ∈ I, code(x_i) = c} g_i,      H_c = Σ_{i ∈ I, code(x_i) = c} h_i                 (7)
 
 Leaf by leaf: of all leaves the one whose best split gains most is split next, until there are
 enough leaves or nothing is gained. Level by level: of all leaves the highest one is split next.
 A split costs a pass over the rows of the node, which are sorted into left and right, and a pass
-over those of the smaller child, whose histogram is made; the larger child's is a subtraction.
+over those of the smaller child, whose histogram is made. The larger child's is a subtraction:
+
+    G_c(larger) = G_c(node) − G_c(smaller),      H_c(larger) = H_c(node) − H_c(smaller)         (8)
 
     depth of the pass    n rows at the root, at most n/2 in all smaller children of a level
 
 so that a balanced tree of m leaves costs about n·log2(m)/2 rows of histogram.
+
+A category c lowers the loss more on the left, whose value v_L is above v_R, if
+
+    G_c / H_c + ½ (v_L + v_R) < 0                                                               (9)
+
+so that categories are scanned in the order of G_c / H_c, smoothed.
 
 `grow` is the leader of a crew (`core/crew.py`): it decides, the crew shares the three kinds of
 work. Rows are partitioned in stretches, histograms and splits are made block by block, values of
@@ -155,10 +167,10 @@ def work(crew, part, w):
             hist = w.hist[slot, first : first + 1024 * wide]
             if crew[job + MADE] == BY_ROWS:
                 lo, hi = crew[job + FROM], crew[job + TO]
-                accumulate(w.words, start, wide, w.q, w.rows[0], lo, hi, hist)
+                accumulate(w.words, start, wide, w.q, w.rows[0], lo, hi, hist)  # (7)
             elif crew[job + MADE] == BY_SUBTRACTION:
                 for k in range(len(hist)):
-                    hist[k] -= smaller[k]
+                    hist[k] -= smaller[k]  # (8)
             if crew[job + SCAN]:
                 best = scratch[FOUND + child]
                 best[GAIN] = 0.0

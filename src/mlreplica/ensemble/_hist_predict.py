@@ -1,19 +1,21 @@
-r"""Prediction of boosted trees: all tests of a tree at once
+r"""Prediction of boosted trees: all tests of a tree at once (goes on from `_hist_grow.py`)
 
 Walking down a tree is a chain of loads, each waiting for the one before. For trees of up to 64
 leaves there is another way. Number the leaves from left to right and keep one bit for each, all
 set at first. A test that sends a row right rules out the leaves of its left subtree:
 
-    b ← b AND mask_t      for every test t that x fails                                       (1)
+    b ← b AND mask_t      for every test t that x fails                                      (10)
 
 The lowest bit that is left is the row's leaf, whatever the order of the tests. So every test of
 the tree is made, for 256 rows side by side, without any branch: the rows fill vector registers, and
-a test costs less than a step of a walk although there are five times as many.
+a test costs less than a step of a walk although there are five times as many. Few rows fill a part
+of the registers and leave out the others.
 
 To fill them well, everything is a byte. Rows are binned by the thresholds that occur in the model
 (`_binning.py`), and b is kept as bytes of eight leaves each; most masks change only one of them.
+Four trees of a class are added to its scores at a time: a score is loaded and stored once for them.
 
-One row, or a tree with more leaves, walks.
+Eight rows or fewer, and those of trees with more leaves, walk.
 
 Lucchese et al., QuickScorer (2015); Ye et al., RapidScorer (2018).
 """
@@ -31,6 +33,8 @@ LEAVES = 64  # the most of a tree whose tests are made at once
 BYTES = LEAVES // 8
 ALL = np.uint8(255)
 FEW = 8  # rows: as many as these walk
+VECTOR = 32  # bytes: the rows that are there are rounded up to it
+GROUP = 4  # trees that are added to the scores together
 
 
 class HistTree(NamedTuple):
@@ -67,7 +71,7 @@ class Forest(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """The tests of all trees, for (1): one for every byte of b that a test changes."""
+    """The tests of all trees, for (10): one for every byte of b that a test changes."""
 
     edges: np.ndarray  # of `Bins`, and so on
     low: np.ndarray
@@ -81,11 +85,11 @@ class Masks(NamedTuple):
     table: np.ndarray  # or those that a table says
     mask: np.ndarray  # uint8
     start: np.ndarray  # first test of byte q of tree t, at 8t + q
-    leaves: np.ndarray  # (trees, 64) values
+    leaves: np.ndarray  # (trees, 64) values: class after class, empty trees fill the last groups
 
 
 def forest_of(trees):
-    """`Forest` and, if no tree has more than 64 leaves, `Masks` of a list of `HistTree`."""
+    """The `Forest` of a list of `HistTree`."""
     sizes = [len(tree.column) for tree in trees]
     start = np.concatenate([[0], np.cumsum(sizes)])
     first_table = np.concatenate([[0], np.cumsum([len(tree.tables) for tree in trees])])
@@ -98,7 +102,7 @@ def forest_of(trees):
         [np.where(t.table < 0, -1, t.table + s) for t, s in zip(trees, first_table, strict=False)],
         dtype=np.int64,
     )
-    forest = Forest(
+    return Forest(
         join("column", np.int64),
         join("threshold", np.float64),
         left,
@@ -108,14 +112,19 @@ def forest_of(trees):
         np.concatenate([t.tables for t in trees] + [np.zeros((1, 256), np.uint8)]),
         start.astype(np.int64),
     )
-    return forest, masks_of(forest) if max(t.n_leaves for t in trees) <= LEAVES else None
 
 
-def masks_of(forest):
-    """The `Masks` of a `Forest`."""
+def masks_of(forest, K):
+    """The `Masks` of a `Forest` with K trees a round; None if one has more than 64 leaves."""
+    leaves_of = np.add.reduceat(forest.column < 0, forest.start[:-1], dtype=np.int64)
+    if leaves_of.max() > LEAVES:
+        return None
     mask = np.full(len(forest.column), -1, dtype=np.int64)
-    leaves = np.zeros((len(forest.start) - 1, LEAVES))
-    leaf_masks(*forest, mask, leaves)
+    tree = np.arange(len(leaves_of))
+    each = -(-len(tree) // (GROUP * K)) * GROUP  # trees of a class, rounded up to groups
+    tree = tree % K * each + tree // K
+    leaves = np.zeros((K * each, LEAVES))
+    leaf_masks(*forest, tree, mask, leaves)
     used = np.unique(forest.column[forest.column >= 0])
     columns, code = [np.empty(0)] * (max(used, default=-1) + 1), np.zeros(len(mask), np.int64)
     for j in used:
@@ -125,7 +134,7 @@ def masks_of(forest):
         code[at] = np.searchsorted(columns[j], forest.threshold[at]) + 1
     changed = mask[:, None] >> 8 * np.arange(BYTES) & 255
     node, byte = np.nonzero(changed != ALL)
-    place = BYTES * (np.searchsorted(forest.start, node, side="right") - 1) + byte
+    place = BYTES * tree[np.searchsorted(forest.start, node, side="right") - 1] + byte
     order = np.argsort(place, kind="stable")
     node, byte = node[order], byte[order]
     return Masks(
@@ -142,7 +151,9 @@ def masks_of(forest):
 
 
 @kernel
-def leaf_masks(column, threshold, left, missing_left, value, table, tables, start, mask, leaves):
+def leaf_masks(
+    column, threshold, left, missing_left, value, table, tables, start, tree, mask, leaves
+):
     """mask[node] ← all bits but those of the leaves in its left subtree; values of leaves."""
     for t in range(len(start) - 1):
         lo, hi = start[t], start[t + 1]
@@ -152,7 +163,7 @@ def leaf_masks(column, threshold, left, missing_left, value, table, tables, star
                 count[i - lo] = count[left[i] - lo] + count[left[i] + 1 - lo]
         for i in range(lo, hi):
             if column[i] < 0:
-                leaves[t, first[i - lo]] = value[i]
+                leaves[tree[t], first[i - lo]] = value[i]
                 continue
             a = left[i] - lo
             first[a] = first[i - lo]
@@ -167,10 +178,10 @@ def code_of(x):
 
 
 @kernel(borrow=True)
-def walk(X, column, threshold, left, missing_left, value, table, tables, start, first, out):
-    """Add the trees first, first + 1 … to out (n, K); tree t belongs to column t mod K."""
+def walk(X, column, threshold, left, missing_left, value, table, tables, start, out):
+    """Add all trees to out (n, K); tree t belongs to column t mod K."""
     n, K = out.shape
-    for t in range(first, len(start) - 1):
+    for t in range(len(start) - 1):
         for i in range(n):
             node = start[t]
             while column[node] >= 0:
@@ -190,49 +201,57 @@ def test_all(
     X, edges, low, scale, earlier, half, used, column, least, most, table, mask, start, leaves,
     tables, out,
 ):  # fmt: skip
-    """(1) for all trees, 256 rows at a time, added to out (n, K)."""
+    """(10) for all trees, 256 rows at a time, added to out (n, K)."""
     n, p = X.shape
-    K = out.shape[1]
-    x, k, c = np.zeros((p, LANES)), np.empty(LANES, np.int32), np.empty((p, LANES), np.uint8)
-    b, leaf = np.empty((BYTES, LANES), np.uint8), np.empty(LANES, np.uint8)
-    total = np.empty((K, LANES))
-    for first in range(0, n, LANES):
-        m = min(LANES, n - first)
+    K, each = out.shape[1], len(leaves) // out.shape[1]
+    width = min(LANES, -(-n // VECTOR) * VECTOR)
+    # rows of x are no power of two apart, or all would fall into the same lines of the cache
+    x, k, c = np.zeros((p, width + 8)), np.empty(width, np.int32), np.empty((p, width), np.uint8)
+    b, leaf = np.empty((BYTES, width), np.uint8), np.empty((GROUP, width), np.uint8)
+    total = np.empty((K, width))
+    for first in range(0, n, width):
+        m = min(width, n - first)
         for i in range(m):
             for j in range(p):
                 x[j, i] = X[first + i, j]
         for j in used:
             rank(x[j], edges[j], low[j], scale[j], earlier[j], half[j], k, c[j])
         total[:] = 0.0
-        for t in range(len(leaves)):
-            words = 1 if start[BYTES * t + 4] == start[BYTES * (t + 1)] else 2
-            for q in range(4 * words):
-                b_q = b[q]
-                b_q[:] = ALL
-                for s in range(start[BYTES * t + q], start[BYTES * t + q + 1]):
-                    c_j, w = c[column[s]], mask[s]
-                    if table[s] < 0:
-                        a, z = least[s], most[s]
-                        for i in range(LANES):
-                            b_q[i] &= ALL if a <= c_j[i] <= z else w
-                    else:
-                        goes = tables[table[s]]
-                        for i in range(LANES):
-                            b_q[i] &= ALL if goes[c_j[i]] else w
-            lowest_bits(b, words, leaf)
-            row, values = total[t % K], leaves[t]
-            for i in range(LANES):
-                row[i] += values[leaf[i]]
+        for group in range(0, len(leaves), GROUP):
+            for t in range(group, group + GROUP):
+                words = 1 if start[BYTES * t + 4] == start[BYTES * (t + 1)] else 2
+                for q in range(4 * words):
+                    b_q = b[q]
+                    b_q[:] = ALL
+                    for s in range(start[BYTES * t + q], start[BYTES * t + q + 1]):
+                        strike(b_q, c[column[s]], least[s], most[s], table[s], tables, mask[s])
+                lowest_bits(b, words, leaf[t - group])
+            row, v = total[group // each], leaves[group : group + GROUP]
+            for i in range(width):
+                two = row[i] + v[0, leaf[0, i]] + v[1, leaf[1, i]]
+                row[i] = two + v[2, leaf[2, i]] + v[3, leaf[3, i]]
         for i in range(m):
             for q in range(K):
                 out[first + i, q] += total[q, i]
 
 
-@kernel(part=True)
+@kernel(part=True, borrow=True)
+def strike(b, c, least, most, table, tables, mask):
+    """(10) of one test, on a byte of b of all rows."""
+    if table < 0:
+        span = np.uint8(most - least)
+        for i in range(len(b)):
+            b[i] &= ALL if np.uint8(c[i] - least) <= span else mask
+    else:
+        for i in range(len(b)):
+            b[i] &= ALL if tables[table, c[i]] else mask
+
+
+@kernel(part=True, borrow=True)
 def lowest_bits(b, words, leaf):
     """The place of the lowest bit of b in every lane: the exponent of a power of two."""
     for h in range(words - 1, -1, -1):
-        for i in range(LANES):
+        for i in range(len(leaf)):
             w = np.uint32(b[4 * h, i]) | np.uint32(b[4 * h + 1, i]) << np.uint32(8)
             w |= np.uint32(b[4 * h + 2, i]) << np.uint32(16)
             w |= np.uint32(b[4 * h + 3, i]) << np.uint32(24)
@@ -241,14 +260,13 @@ def lowest_bits(b, words, leaf):
             leaf[i] = 32 * h + place if w != 0 or h == words - 1 else leaf[i]
 
 
-def add_trees(X, forest, masks, out, first=0):
-    """out (n, K) ← out + all trees from `first` on."""
-    if masks is None or first > 0 or len(X) <= FEW:
-        if len(X) <= FEW:
-            walk(X, *forest, first, out)
-            return
+def add_trees(X, forest, masks, out):
+    """out (n, K) ← out + all trees; without masks, walking."""
+    if len(X) <= FEW:
+        walk(X, *forest, out)
+    elif masks is None:
         parts = split(len(X), n_threads(), least=256)
-        run(lambda rows: walk(X[rows], *forest, first, out[rows]), parts)
-        return
-    parts = split(len(X), n_threads(), least=4 * LANES)
-    run(lambda rows: test_all(X[rows], *masks, forest.tables, out[rows]), parts)
+        run(lambda rows: walk(X[rows], *forest, out[rows]), parts)
+    else:
+        parts = split(len(X), n_threads(), least=4 * LANES)
+        run(lambda rows: test_all(X[rows], *masks, forest.tables, out[rows]), parts)

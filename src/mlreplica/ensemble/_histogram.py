@@ -96,7 +96,7 @@ def add4(H, at, word, v):
 
 @part
 def accumulate(words, start, wide, q, rows, lo, hi, H):
-    """H (wide·4·256,) ← the histograms of a block over rows[lo:hi]."""
+    """H (wide·4·256,) ← the histograms (7) of a block over rows[lo:hi]."""
     for j in range(wide * 1024):
         H[j] = 0
     last = hi - 1
@@ -206,7 +206,7 @@ def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
 
 @part
 def order_categories(H, column, node, rules, scratch):
-    """The codes with enough rows, by their smoothed mean of −g; how many there are."""
+    """The codes with enough rows in the order of (9), means smoothed; how many there are."""
     rows_a_unit = node[2] / node[1] if node[1] > 0.0 else 0.0
     means, order, used = scratch[0], scratch[ORDER], 0
     for code in range(column[N_BINS] + 1):
