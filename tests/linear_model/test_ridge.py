@@ -256,6 +256,23 @@ def test_one_pass_is_its_loop():
     assert_allclose(products.diagonal(), G.diagonal(), rtol=1e-10)
 
 
+@pytest.mark.parametrize("mean", [0.0, 2.0, 1e4])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_many_targets_from_the_rows_as_they_lie(mean, fit_intercept):
+    X, Y = sample((9000, 5), q=3, mean=mean)
+    found = Ridge(fit_intercept=fit_intercept).fit(X, Y)
+    for y, w in zip(Y.T, found.coef_, strict=True):
+        assert_allclose(w, Ridge(fit_intercept=fit_intercept).fit(X, y).coef_, rtol=1e-9)
+    rows = found._rows(X, Y, None)
+    (G, b, c_sq), cost = rows.products()
+    slow = rows.normal()
+    size = np.sqrt(slow.G.diagonal())
+    assert_allclose(G / np.outer(size, size), slow.G / np.outer(size, size), atol=1e-14 * cost)
+    assert_allclose(b.T / size, slow.b.T / size, atol=1e-12 * cost)
+    assert_allclose(c_sq, slow.c_sq, rtol=1e-13 * cost)
+    assert (cost > ridge.NEAR) == (mean == 1e4 and fit_intercept)
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("solver", ["auto", "qr", "svd"])

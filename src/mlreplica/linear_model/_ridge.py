@@ -55,6 +55,7 @@ from ._least_squares import (
     EPS,
     GOOD,
     ONES,
+    Rows,
     Triangle,
     centred,
     cholesky,
@@ -63,6 +64,9 @@ from ._least_squares import (
     power_of_two,
     small,
 )
+
+NEAR = 30.0  # length² of a column over that about its mean up to which it need not be centred first
+WIDEST = 512  # columns of a product that a thread makes alone
 
 
 class Solution(NamedTuple):
@@ -131,11 +135,21 @@ def unpacked(rows, v, gap, solver):
     return Solution(w, rows.y0 + (v[0] - rows.x0 @ w), gap, solver)
 
 
+def normal_equations(rows):
+    """The Normal of the rows, and by what its rounding is larger than if they were centred."""
+    plain = isinstance(rows, Rows) and rows.root is None and rows.X.dtype == np.float64
+    if plain and rows.y.shape[1] > 1 and rows.X.shape[1] <= WIDEST:
+        normal, cost = rows.products()
+        if normal.finite() and cost <= NEAR:
+            return normal, cost
+    return rows.normal(), 1.0
+
+
 def by_cholesky(rows, alpha, normal=None):
     """Solve (2), corrected by the gradient of the rows unless good; None if digits are lost."""
     if rows.uneven:
         return None
-    normal = normal or rows.normal()
+    normal, cost = (normal, 1.0) if normal else normal_equations(rows)
     v, gap = np.empty_like(normal.b), 0.0
     if not normal.finite():
         return None
@@ -146,12 +160,12 @@ def by_cholesky(rows, alpha, normal=None):
             return None
         c, found = np.sqrt(normal.c_sq[targets]), factor.solve(normal.b[:, targets])
         scaled = found / factor.d[:, None]
-        if not good(factor.rcond, c, scaled) and c.any():
+        if not good(factor.rcond / cost, c, scaled) and c.any():
             some = rows._replace(y=rows.y[:, targets], y0=rows.y0[targets])
             if not corrected(some, factor, found, price[:, None]):
                 return None
         v[:, targets] = found
-        gap += rounding(rows, factor.rcond, c, found / factor.d[:, None])
+        gap += cost**2 * rounding(rows, factor.rcond, c, found / factor.d[:, None])
     return unpacked(rows, v, gap, "cholesky")
 
 
