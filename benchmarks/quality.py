@@ -1,7 +1,7 @@
 """Is a faster model as good? Losses on new rows of boosted trees and forests, over sets and seeds
 
     python -m benchmarks.quality --tables FOLDER     # writes benchmarks/quality.json
-    python -m benchmarks.quality --only wine         # some sets; the others stay as they are
+    python -m benchmarks.quality --only wine --model boosting   # the others stay as they are
 
 Every boosting has the same settings: 100 rounds, 31 leaves, learning rate 0.1, λ = 1, a curvature
 of 0.001 or more in a leaf (the only limit that all libraries have) and 255 bins; categories are
@@ -132,15 +132,18 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality")
     parser.add_argument("--tables", help="folder of csv files")
     parser.add_argument("--only", action="append", help="sets with this name")
+    parser.add_argument("--model", choices=[*MODELS], help="of this kind only")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    table = json.loads(PATH.read_text(encoding="utf-8")) if args.only else []
+    table = json.loads(PATH.read_text(encoding="utf-8"))
     for data, of in data_sets(args.tables):
-        if args.only and data not in args.only:
-            continue
-        table = [row for row in table if row["data"] != data]
-        table += [{"data": data} | compared(name, of) for name in MODELS]
-        PATH.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+        for name in MODELS:
+            if (args.only and data not in args.only) or args.model not in (None, name):
+                continue
+            table = [row for row in table if (row["data"], row["model"]) != (data, name)]
+            table.append({"data": data} | compared(name, of))
+            table.sort(key=lambda row: (row["model"], row["target"] == "number"))
+            PATH.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def encode_rows(X, first, edges, low, scale, earlier, half, place, codes, gaps):
                 gaps[j] += c[i] == 0
 
 
-@kernel(fastmath=frozenset())  # cells must not fall where x rises
+@kernel(fastmath=frozenset(), part=True, borrow=True)  # cells must not fall where x rises
 def rank(x, t, low, scale, earlier, half, k, c):
     """c ← (6) for the values of one column, side by side; k is room to work."""
     for i in range(len(c)):

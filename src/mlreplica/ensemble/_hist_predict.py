@@ -124,7 +124,7 @@ def masks_of(forest, K):
     each = -(-len(tree) // (GROUP * K)) * GROUP  # trees of a class, rounded up to groups
     tree = tree % K * each + tree // K
     leaves = np.zeros((K * each, LEAVES))
-    leaf_masks(*forest, tree, mask, leaves)
+    leaf_masks(*forest, tree, np.empty((2, len(mask)), np.int64), mask, leaves)
     used = np.unique(forest.column[forest.column >= 0])
     columns, code = [np.empty(0)] * (max(used, default=-1) + 1), np.zeros(len(mask), np.int64)
     for j in used:
@@ -150,24 +150,23 @@ def masks_of(forest, K):
     )
 
 
-@kernel
+@kernel(borrow=True)
 def leaf_masks(
-    column, threshold, left, missing_left, value, table, tables, start, tree, mask, leaves
+    column, threshold, left, missing_left, value, table, tables, start, tree, room, mask, leaves
 ):
     """mask[node] ← all bits but those of the leaves in its left subtree; values of leaves."""
+    count, first = room[0], room[1]  # leaves below a node, and the number of the first of them
     for t in range(len(start) - 1):
         lo, hi = start[t], start[t + 1]
-        count, first = np.ones(hi - lo, np.int64), np.zeros(hi - lo, np.int64)
         for i in range(hi - 1, lo - 1, -1):
-            if column[i] >= 0:
-                count[i - lo] = count[left[i] - lo] + count[left[i] + 1 - lo]
+            count[i] = count[left[i]] + count[left[i] + 1] if column[i] >= 0 else 1
+        first[lo] = 0
         for i in range(lo, hi):
             if column[i] < 0:
-                leaves[tree[t], first[i - lo]] = value[i]
+                leaves[tree[t], first[i]] = value[i]
                 continue
-            a = left[i] - lo
-            first[a] = first[i - lo]
-            first[a + 1] = first[i - lo] + count[a]
+            a = left[i]
+            first[a], first[a + 1] = first[i], first[i] + count[a]
             mask[i] = ~(((np.int64(1) << count[a]) - 1) << first[a])
 
 
