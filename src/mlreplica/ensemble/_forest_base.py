@@ -34,17 +34,18 @@ from sklearn.base import _fit_context, is_classifier
 from sklearn.ensemble._bootstrap import _get_n_samples_bootstrap
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.columns import Columns
+from mlreplica.core.draws import seeded
 from mlreplica.core.grow import grow
 from mlreplica.core.parallel import run, split
 from mlreplica.core.pruning import prune
 from mlreplica.core.tree import Packed
 from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, ValidatedOnce
 
 from ._forest_trees import packable, plain_data, plain_tree
 
@@ -62,7 +63,7 @@ class Made:
         return Made, ()
 
 
-class Forest:
+class Forest(ValidatedOnce):
     """What all forests share; put before a forest class of scikit-learn."""
 
     _splitter = "best"
@@ -153,8 +154,7 @@ class Forest:
                 stacklevel=2,
             )
         else:
-            random_state = check_random_state(self.random_state)
-            seeds = random_state.randint(LARGEST, size=self.n_estimators)
+            seeds = seeded(self.random_state).randint(LARGEST, size=self.n_estimators)
             if not known:
                 self._trees, self._seeds = [], seeds[:0]
             self._seeds = np.concatenate([self._seeds, seeds[known:]])
@@ -224,7 +224,7 @@ class Forest:
         n, m = self._n_samples, self._n_samples_bootstrap
         if not self.bootstrap:
             return np.arange(n, dtype=np.int32)
-        random_state = np.random.RandomState(seed)
+        random_state = seeded(seed)
         if self._sample_weight is None:
             return random_state.randint(0, n, m).astype(np.int32)
         share = self._sample_weight / self._sample_weight.sum()
@@ -254,7 +254,7 @@ class Forest:
                     weight *= compute_sample_weight("balanced", y, indices=rows)
             chosen = options | {
                 "min_weight_leaf": fraction * (len(X) if weight is None else weight.sum()),
-                "seed": int(np.random.RandomState(seed).randint(0, LARGEST)),
+                "seed": int(seeded(seed).randint(0, LARGEST)),
             }
             K = 0 if classes is None else int(classes[0])
             if plain and (K == 0 or packable(target, weight, K, columns.levels)):

@@ -27,8 +27,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from mlreplica.core.draws import seeded
 from mlreplica.core.parallel import n_threads, run, share, split
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, ValidatedOnce
 from mlreplica.tree import ExtraTreeRegressor
 
 from ._forest_base import Made
@@ -61,7 +62,7 @@ def none(n):
     return np.zeros(n // 64 + 1, np.uint64)
 
 
-class IsolationForest(OutlierMixin, BaseEstimator):
+class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
     """Outliers are points that few random cuts set apart: scores (4), decision (5).
 
     Parameters
@@ -233,7 +234,7 @@ class IsolationForest(OutlierMixin, BaseEstimator):
             draw(seeds, self._n, bool(self.bootstrap), drawn, none(self._n))
             return drawn
         for t, seed in enumerate(seeds):
-            drawn[t] = np.random.RandomState(seed).choice(
+            drawn[t] = seeded(seed).choice(
                 self._n, self.max_samples_, replace=self.bootstrap, p=self._sample_weight
             )
         return drawn

@@ -9,6 +9,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
+from mlreplica.core.draws import seeded
 from mlreplica.core.grow import Columns, grow
 from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -59,7 +60,7 @@ class Prepared:
     def fit(self, y, w, random_state, classes=None):
         """A fitted tree and the leaf of every row; y are numbers, or codes of the classes."""
         n_classes = None if classes is None else len(classes)
-        seed = np.random.RandomState(random_state).randint(2**31 - 1)
+        seed = seeded(random_state).randint(2**31 - 1)
         tree, leaf = grow(self.columns, y, w, n_classes=n_classes, seed=int(seed), **self.options)
         estimator = copy.copy(self.template)
         estimator.random_state = random_state

@@ -1,12 +1,11 @@
 """What the four trees share: parameters, validation, growth and the walk of new rows"""
 
-from functools import lru_cache
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, clone
-from sklearn.utils import Bunch, check_random_state, metadata_routing
+from sklearn.utils import Bunch, metadata_routing
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import (
     _check_n_features,
@@ -17,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mlreplica.core.draws import seeded
 from mlreplica.core.grow import Columns, grow
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
@@ -29,15 +29,7 @@ SEEDS = 2**31 - 1
 
 def first_draw(random_state):
     """The seed of the kernel, as scikit-learn draws it."""
-    if type(random_state) is int:
-        return first_draw_of(random_state)
-    return check_random_state(random_state).randint(0, SEEDS)
-
-
-@lru_cache(maxsize=1024)
-def first_draw_of(seed):
-    """A generator takes longer to make than a small tree to grow."""
-    return np.random.RandomState(seed).randint(0, SEEDS)
+    return seeded(random_state).randint(0, SEEDS)
 
 
 class BaseTree(CallbackSupport, MultiOutputMixin, ValidatedOnce, BaseEstimator):

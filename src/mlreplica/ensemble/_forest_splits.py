@@ -1,0 +1,368 @@
+r"""Splits of a forest's nodes: the best threshold of a column, or a random one
+
+    a few keys              are sorted by counting, for each, how many are less: m² comparisons in
+                            SIMD, without the wrong guesses that any sort makes
+    many keys of two classes are not sorted: they are counted in buckets, and only buckets that may
+                            hold the best split are looked into (`promising`)
+    indices                 are unsigned, as each would else be asked whether it counts from the end
+
+A key is a rank, and below it what its row brings: a class with its weight, one byte (LOAD), or the
+place of its target (PLACE). What a split is worth is told by `core/splits.py`, what `given`,
+`limits` and `work` are by `_forest_trees.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlreplica.core.draws import draw_between
+from mlreplica.core.splits import CLOSE, GINI, SQUARED, lean, worth
+
+LARGE = 4096  # rows from which a node reads columns
+SMALL, FEW = 24, 256  # keys that are compared two by two, or sorted by short digits
+LOAD, PLACE = 8, 32  # bits of a key below the rank
+LOADS, PLACES = (1 << LOAD) - 1, (1 << PLACE) - 1
+MANY, EACH, BUCKETS = 256, 4, 2048  # keys counted in buckets; of so many each; the most buckets
+HALF, LOW = 32, (1 << 32) - 1  # of a bucket's word: weight, and below it the weight of class 1
+U = np.uint64
+
+
+@lean
+def place(a: Any, b: Any) -> None:
+    """Put the few keys of a in order into b: each goes where so many are before it."""
+    for i in range(len(a)):
+        v, before = a[i], 0
+        for j in range(i):
+            before += a[j] <= v
+        for j in range(i + 1, len(a)):
+            before += a[j] < v
+        b[U(before)] = v
+
+
+@lean
+def digits(m: int, levels: int) -> Any:
+    """How m ranks up to `levels` are sorted: (passes, bits a pass)."""
+    bits = 1
+    while levels >> bits:
+        bits += 1
+    digit = 9 if m > FEW else 6
+    passes = (bits + digit - 1) // digit
+    return passes, (bits + passes - 1) // passes
+
+
+@lean
+def spread(a: Any, b: Any, low: int, passes: int, digit: int, count: Any) -> Any:
+    """Sort the keys of a by the digits above bit `low`, counted already: in b if that is True."""
+    size, mask = 1 << digit, U((1 << digit) - 1)
+    for step in range(passes):
+        here, shift = count[step * size : (step + 1) * size], U(low + step * digit)
+        total = 0
+        for k in range(size):
+            c = here[k]
+            here[k] = total
+            total += c
+        for i in range(len(a)):
+            v = a[i]
+            k = (U(v) >> shift) & mask
+            b[U(here[k])] = v
+            here[k] += 1
+        a, b = b, a
+    return passes & 1 == 1
+
+
+@lean
+def gather_ranks(data: Any, f: int, rows: Any, ranks: Any) -> Any:
+    """The ranks of some rows in column f: the least and the largest."""
+    least, most = np.int32(2147483647), np.int32(-1)
+    if len(rows) >= LARGE:
+        whole = data.ranks[f]
+        for i in range(len(rows)):
+            ranks[i] = whole[rows[i]]
+    else:
+        column = U(f)
+        for i in range(len(rows)):
+            ranks[i] = data.ranks_rows[rows[i], column]
+    for i in range(len(rows)):
+        least, most = min(least, ranks[i]), max(most, ranks[i])
+    return least, most
+
+
+@lean
+def order(ranks: Any, low: int, levels: int, a: Any, b: Any, count: Any) -> Any:
+    """Put the keys a, with ranks above bit `low`, in order: in b if that is True, else in a."""
+    m = len(ranks)
+    if m <= SMALL:
+        place(a, b)
+        return True
+    passes, digit = digits(m, levels)
+    size, mask = U(1 << digit), U((1 << digit) - 1)
+    for k in range(passes << digit):
+        count[k] = 0
+    if passes == 2:
+        for i in range(m):
+            rank = U(ranks[i])
+            count[rank & mask] += 1
+            count[size + (rank >> U(digit))] += 1
+    else:
+        for i in range(m):
+            rank = U(ranks[i])
+            for step in range(passes):
+                count[U(step) * size + (rank & mask)] += 1
+                rank >>= U(digit)
+    return spread(a, b, low, passes, digit, count)
+
+
+@lean
+def better_pair(t: int, s: int, a: float, S: float, T: float, limits: Any, work: Any) -> Any:
+    """Weigh a split of two classes exactly, with weights t and s (class 1) left; keep the best."""
+    L, R, best = work.L, work.R, work.best
+    left, right = np.float64(t), T - np.float64(t)
+    if left < limits.min_weight or right < limits.min_weight:
+        return False
+    L[1], R[1] = np.float64(s), S - np.float64(s)
+    L[0], R[0] = left - L[1], right - R[1]
+    value = worth(GINI, L, R, left, right, 1)
+    if value <= best[0]:
+        return False
+    best[0], best[1] = value, a * a / (T * (left * right))
+    return True
+
+
+@lean
+def scan_pair(seg: Any, S: float, T: float, limits: Any, work: Any) -> int:
+    """The best split along sorted keys of two classes by (2) of `splits`: rows left, or 0."""
+    m, best = len(seg), work.best
+    found, s, t, total, ones = 0, 0, 0, np.int64(T), np.int64(S)
+    bound = best[1] * T - CLOSE * T * abs(best[0])
+    for i in range(m - 1):
+        key = np.int64(seg[i])
+        w_i = (key & LOADS) >> 1
+        t += w_i
+        s += w_i & -(key & 1)
+        a = np.float64(s * total - ones * t)
+        if a * a >= bound * np.float64(t * (total - t)):
+            if np.int64(seg[i + 1]) >> LOAD == key >> LOAD or i + 1 < limits.min_leaf:
+                continue
+            if m - i - 1 >= limits.min_leaf and better_pair(t, s, a, S, T, limits, work):
+                found, bound = i + 1, best[1] * T - CLOSE * T * abs(best[0])
+    return found
+
+
+@lean
+def promising(
+    ranks: Any, load: Any, least: int, most: int, shift: int, S: float, T: float, work: Any
+) -> None:
+    """Count two classes in buckets of ranks, and open those that may hold the best split.
+
+    With z and s the weights of the classes on the left, what a split is worth by (2) of `splits`,
+    a²/(t(T − t)) with t = z + s and a = sT − St, is convex in (z, s). Within a bucket both only
+    grow, from (z₀, s₀) to (z₁, s₁), hence it is largest in a corner of that rectangle. A bucket
+    stays closed if all corners are below the best split between two buckets, or of other columns.
+    """
+    buckets, opened = work.buckets, work.open
+    count = ((most - least) >> shift) + 1
+    for b in range(count):
+        buckets[b] = 0
+    for i in range(len(ranks)):
+        one = np.int64(load[i])
+        w_i = one >> 1
+        buckets[U((ranks[i] - least) >> shift)] += (w_i << HALF) + (w_i & -(one & 1))
+    before, top = np.int64(0), work.best[1] * T
+    for b in range(count):  # the weights before each bucket, and the best split between two
+        inside = buckets[b]
+        buckets[b] = before
+        before += inside
+        t, s = np.float64(before >> HALF), np.float64(before & LOW)
+        a, width = s * T - S * t, t * (T - t)
+        if a * a > top * width:
+            top = a * a / width if width > 0.0 else top
+    buckets[count] = before
+    floor = top - 2.0 * CLOSE * T * T
+    for b in range(count):
+        t, s = np.float64(buckets[b] >> HALF), np.float64(buckets[b] & LOW)
+        t_end, s_end = np.float64(buckets[b + 1] >> HALF), np.float64(buckets[b + 1] & LOW)
+        t_1, t_0 = t + (s_end - s), t_end - (s_end - s)  # one class only
+        a, a_end = s * T - S * t, s_end * T - S * t_end
+        a_1, a_0 = s_end * T - S * t_1, s * T - S * t_0
+        opened[b] = (
+            (a * a >= floor * (t * (T - t)))
+            | (a_end * a_end >= floor * (t_end * (T - t_end)))
+            | (a_1 * a_1 >= floor * (t_1 * (T - t_1)))
+            | (a_0 * a_0 >= floor * (t_0 * (T - t_0)))
+        )
+
+
+@lean
+def scan_buckets(
+    seg: Any, least: int, shift: int, S: float, T: float, limits: Any, work: Any
+) -> int:
+    """`scan_pair` along the sorted keys of the open buckets: keys before the best split, or 0.
+
+    The best split of all is not below the floor, so that the buckets on both sides are open.
+    """
+    buckets, best = work.buckets, work.best
+    found, s, t, total, ones, last = 0, 0, 0, np.int64(T), np.int64(S), -1
+    bound = best[1] * T - CLOSE * T * abs(best[0])
+    for i in range(len(seg) - 1):
+        key = np.int64(seg[i])
+        b = ((key >> LOAD) - least) >> shift
+        if b != last:
+            t, s, last = buckets[U(b)] >> HALF, buckets[U(b)] & LOW, b
+        w_i = (key & LOADS) >> 1
+        t += w_i
+        s += w_i & -(key & 1)
+        a = np.float64(s * total - ones * t)
+        if a * a >= bound * np.float64(t * (total - t)):
+            if np.int64(seg[i + 1]) >> LOAD == key >> LOAD:
+                continue
+            if better_pair(t, s, a, S, T, limits, work):
+                found, bound = i + 1, best[1] * T - CLOSE * T * abs(best[0])
+    return found
+
+
+@lean
+def scan_classes(seg: Any, S: Any, T: float, limits: Any, work: Any) -> int:
+    """The same by Gini's impurity of several classes, O(1) a row."""
+    m, best, L, R = len(seg), work.best, work.L, work.R
+    left, right, found, t = 0.0, 0.0, 0, 0.0  # Σ L², Σ R²
+    for k in range(len(L)):
+        L[k], R[k] = 0.0, S[k]
+        right += S[k] * S[k]
+    slack = CLOSE * T * (1.0 + abs(np.log(T)))
+    bound = best[0] + T - slack
+    shift, mask = U(limits.class_bits), U((1 << limits.class_bits) - 1)
+    for i in range(m - 1):
+        key = U(seg[i])
+        c, w_i = key & mask, np.float64((key & U(LOADS)) >> shift)
+        l, r = L[c], R[c]
+        L[c], R[c] = l + w_i, r - w_i
+        t += w_i
+        left += w_i * (l + l + w_i)
+        right -= w_i * (r + r - w_i)
+        if left * (T - t) + right * t >= bound * (t * (T - t)):
+            if U(seg[i + 1]) >> U(LOAD) == key >> U(LOAD) or i + 1 < limits.min_leaf:
+                continue
+            if m - i - 1 < limits.min_leaf or t < limits.min_weight or T - t < limits.min_weight:
+                continue
+            value = worth(GINI, L, R, t, T - t, 1)
+            if value > best[0]:
+                best[0], found = value, i + 1
+                bound = value + T - slack
+    return found
+
+
+@lean
+def scan_sums(seg: Any, w: Any, y: Any, S: float, T: float, limits: Any, work: Any) -> int:
+    """The same along keys that end in the place of a row, for numbers y with weights w."""
+    m, best, L, R = len(seg), work.best, work.L, work.R
+    found, s, t = 0, 0.0, 0.0
+    bound = best[1] * T - CLOSE * T * abs(best[0])
+    for i in range(m - 1):
+        key = seg[i]
+        k = key & U(PLACES)
+        s += w[k] * y[k]
+        t += w[k]
+        a = s * T - S * t
+        if a * a >= bound * (t * (T - t)):
+            if seg[i + 1] >> U(PLACE) == key >> U(PLACE) or i + 1 < limits.min_leaf:
+                continue
+            if m - i - 1 < limits.min_leaf or t < limits.min_weight or T - t < limits.min_weight:
+                continue
+            L[0], R[0] = s, S - s
+            value = worth(SQUARED, L, R, t, T - t, 1)
+            if value > best[0]:
+                best[0], best[1], found = value, a * a / (T * t * (T - t)), i + 1
+                bound = best[1] * T - CLOSE * T * abs(value)
+    return found
+
+
+@lean
+def try_random(x: Any, given: Any, S: Any, T: float, limits: Any, work: Any) -> Any:
+    """One random threshold on the values x: (constant, better, threshold)."""
+    least, most = x[0], x[0]
+    for i in range(len(x)):
+        least, most = min(least, x[i]), max(most, x[i])
+    if least == most:
+        return True, False, 0.0
+    threshold = draw_between(work.state, least, most)
+    L, R = work.L, work.R
+    t, n_left = 0.0, 0
+    for k in range(len(S)):
+        L[k] = 0.0
+    if limits.classes:
+        bits, mask = limits.class_bits, (1 << limits.class_bits) - 1
+        for i in range(len(x)):
+            left = x[i] <= threshold
+            side = np.float64(left) * np.float64(given.load[i] >> bits)
+            n_left += left
+            t += side
+            L[U(given.load[i] & mask)] += side
+    else:
+        s = 0.0
+        for i in range(len(x)):
+            left = x[i] <= threshold
+            side = np.float64(left) * given.w[i]
+            n_left += left
+            t += side
+            s += side * given.y[i]
+        L[0] = s
+    for k in range(len(S)):
+        R[k] = S[k] - L[k]
+    if n_left < limits.min_leaf or len(x) - n_left < limits.min_leaf:
+        return False, False, 0.0
+    if t < limits.min_weight or T - t < limits.min_weight:
+        return False, False, 0.0
+    value = worth(GINI if limits.classes else SQUARED, L, R, t, T - t, 1)
+    better = value > work.best[0]
+    if better:
+        work.best[0] = value
+    return False, better, threshold
+
+
+@lean
+def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work: Any) -> Any:
+    """The best threshold on column f, between two ranks: (constant, better, rank, next rank)."""
+    rows, m = given.rows, len(given.rows)
+    ranks = work.ranks[:m]
+    least, most = gather_ranks(data, f, rows, ranks)
+    if least == most:
+        return True, False, 0, 0
+    if limits.classes:
+        a, b = work.loaded[0, :m], work.loaded[1, :m]
+        if limits.classes == 2 and m >= MANY and limits.min_leaf <= 1 and limits.min_weight <= 0.0:
+            shift = 0
+            while (most - least) >> shift >= min(BUCKETS, m // EACH):
+                shift += 1
+            promising(ranks, given.load, least, most, shift, S[1], T, work)
+            k = 0
+            for i in range(m):
+                rank = ranks[i]
+                a[k] = (np.uint32(rank) << np.uint32(LOAD)) | np.uint32(given.load[i])
+                ranks[k] = rank
+                k += work.open[U((rank - least) >> shift)]
+            in_b = order(ranks[:k], LOAD, most, a[:k], b[:k], work.count)
+            seg = b[:k] if in_b else a[:k]
+            n_left = scan_buckets(seg, least, shift, S[1], T, limits, work)
+            if n_left == 0:
+                return False, False, 0, 0
+            return False, True, np.int64(seg[n_left - 1]) >> LOAD, np.int64(seg[n_left]) >> LOAD
+        for i in range(m):
+            a[i] = (np.uint32(ranks[i]) << np.uint32(LOAD)) | np.uint32(given.load[i])
+        seg = b if order(ranks, LOAD, most, a, b, work.count) else a
+        if limits.classes == 2:
+            n_left = scan_pair(seg, S[1], T, limits, work)
+        else:
+            n_left = scan_classes(seg, S, T, limits, work)
+        if n_left == 0:
+            return False, False, 0, 0
+        return False, True, np.int64(seg[n_left - 1]) >> LOAD, np.int64(seg[n_left]) >> LOAD
+    a_place, b_place = work.placed[0, :m], work.placed[1, :m]
+    for i in range(m):
+        a_place[i] = (U(ranks[i]) << U(PLACE)) | U(i)
+    found = b_place if order(ranks, PLACE, most, a_place, b_place, work.count) else a_place
+    n_left = scan_sums(found, given.w, given.y, S[0], T, limits, work)
+    if n_left == 0:
+        return False, False, 0, 0
+    return False, True, np.int64(found[n_left - 1] >> U(PLACE)), np.int64(found[n_left] >> U(PLACE))
