@@ -135,19 +135,13 @@ class Rows(NamedTuple):
     def products(self):
         """`normal` from X and y as they lie, moved to x₀ and y₀ afterwards, and what that costs.
 
-        It spares the blocks. An entry of the result is off by ε times what it was before it moved;
-        the cost is the largest length² of a column before, over the one about its mean.
+        It spares the blocks; BLAS has threads of its own for two large products. An entry is off by
+        ε times what it was before it moved: the cost is the largest length² of a column before,
+        over the one about its mean.
         """
         X, y, n = self.X, self.y, len(self.X)
-
-        def work(rows):
-            x, t = X[rows], y[rows]
-            one, c_sq = np.ones(len(x)), np.einsum("ij,ij->j", t, t)
-            return [x.T @ x, x.T @ t, one @ x, one @ t, c_sq]
-
-        with one_blas_thread():
-            parts = run(work, split(n, n_threads(self.n_jobs), 1024), n_jobs=self.n_jobs)
-        G, b, x, t, c_sq = (sum(part) for part in zip(*parts, strict=True))
+        one = np.ones(n)
+        G, b, x, t, c_sq = X.T @ X, X.T @ y, one @ X, one @ y, np.einsum("ij,ij->j", y, y)
         before = np.concatenate([G.diagonal(), c_sq])
         if self.intercept:
             dx, dt = x - n * self.x0, t - n * self.y0

@@ -66,7 +66,6 @@ from ._least_squares import (
 )
 
 NEAR = 30.0  # length² of a column over that about its mean up to which it need not be centred first
-WIDEST = 512  # columns of a product that a thread makes alone
 
 
 class Solution(NamedTuple):
@@ -138,7 +137,7 @@ def unpacked(rows, v, gap, solver):
 def normal_equations(rows):
     """The Normal of the rows, and by what its rounding is larger than if they were centred."""
     plain = isinstance(rows, Rows) and rows.root is None and rows.X.dtype == np.float64
-    if plain and rows.y.shape[1] > 1 and rows.X.shape[1] <= WIDEST:
+    if plain and rows.y.shape[1] > 1:
         normal, cost = rows.products()
         if normal.finite() and cost <= NEAR:
             return normal, cost
