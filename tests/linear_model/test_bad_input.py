@@ -41,7 +41,9 @@ MODELS = [
     RidgeClassifierCV(),
     LogisticRegression(),
     LogisticRegression(l1_ratio=1.0, solver="cd"),
-    LogisticRegressionCV(Cs=3, cv=3, l1_ratios=(0.0,), use_legacy_attributes=False),
+    LogisticRegressionCV(
+        Cs=3, cv=3, l1_ratios=(0.0,), scoring="neg_log_loss", use_legacy_attributes=False
+    ),
     SGDClassifier(random_state=0, max_iter=10_000),
     Perceptron(),
 ]
@@ -65,7 +67,7 @@ def rows(model, n=60, p=4):
 def test_entries_that_are_not_finite(model, bad):
     X, y = rows(model)
     X[7, 2] = bad
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         clone(model).fit(X, y)
 
 
@@ -89,8 +91,11 @@ def test_weights_that_are_all_zero_or_negative(model):
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
 def test_one_class(model):
     X, y = rows(model)
+    if "Ridge" in type(model).__name__:  # it has an answer: that class
+        assert (clone(model).fit(X, np.full_like(y, 7)).predict(X) == 7).all()
+        return
     with pytest.raises(ValueError, match="class"):
-        clone(model).fit(X, np.zeros_like(y))
+        clone(model).fit(X, np.full_like(y, 7))
 
 
 @every
@@ -111,10 +116,12 @@ def test_constant_and_dependent_columns_and_more_columns_than_rows(model):
     assert np.isfinite(clone(model).fit(wide, y).predict(wide)).all()
 
 
-@pytest.mark.parametrize("model", REGRESSORS, ids=repr)
+@pytest.mark.parametrize(
+    "model",  # of counts the logarithm is fitted; by steps of a set length 1e8 is far
+    [model for model in REGRESSORS if not isinstance(model, (PoissonRegressor, SGDRegressor))],
+    ids=repr,
+)
 def test_a_target_far_from_zero(model):
-    if isinstance(model, (PoissonRegressor, SGDRegressor)):
-        pytest.skip("a shift of y is no shift of f, or takes more steps than there are")
     X, y = rows(model)
     near, far = clone(model).fit(X, y), clone(model).fit(X, y + 1e8)
     assert_allclose(far.predict(X) - 1e8, near.predict(X), atol=1e-5)
@@ -124,5 +131,7 @@ def test_a_target_far_from_zero(model):
 def test_single_precision_is_close_to_double(model):
     X, y = rows(model)
     single, double = clone(model).fit(X.astype(np.float32), y), clone(model).fit(X, y)
-    assert single.coef_.dtype == np.float32
+    doubles = HuberRegressor, QuantileRegressor, LogisticRegressionCV  # as in scikit-learn
+    doubled = isinstance(model, doubles)
+    assert single.coef_.dtype == (np.float64 if doubled else np.float32)
     assert_allclose(single.coef_, double.coef_, rtol=1e-3, atol=1e-3)

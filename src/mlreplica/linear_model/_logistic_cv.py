@@ -184,6 +184,8 @@ random_state
             routed = _manual_routing({"splitter": {}, "scorer": {"score": for_score}})
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split))
         Cs = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, Integral) else np.asarray(self.Cs)
+        if not (Cs > 0).all():
+            raise ValueError(f"Cs must be > 0, got {Cs.min()}; np.inf is no penalty.")
         scorer = self._fold_scorer()
 
         def path(fold, ratio):
