@@ -13,13 +13,16 @@ from typing import Any
 
 def serve_readonly(dispatcher: Any) -> None:
     """Compile for writable arrays whatever Python calls this kernel with."""
+    from .parts import no_collection
+
     compile_for = dispatcher._compile_for_args
 
     def compile_once(*args: Any, **options: Any) -> Any:
         given = [dispatcher.typeof_pyval(arg) for arg in args]
-        if all(writable(kind) == kind for kind in given):
-            return compile_for(*args, **options)
-        code = dispatcher.compile(tuple(map(writable, given)))
+        with no_collection():
+            if all(writable(kind) == kind for kind in given):
+                return compile_for(*args, **options)
+            code = dispatcher.compile(tuple(map(writable, given)))
         dispatcher._insert([kind._code for kind in given], code, False)
         return code
 
