@@ -242,16 +242,30 @@ def race(name, what, data, without=(), rtol=0.015, **options):
     )
 
 
-def predicts(peer):
-    """A contestant: a fitted model, asked for 200,000 rows."""
+def predicts(peer, n):
+    """A contestant: a fitted model, asked for n rows."""
 
     def prepare(data):
         X, y, X_new, y_new, given = data
         model = PEERS[peer]((X[:50_000], y[:50_000], X_new, y_new, given))()
-        rows = X[:200_000].astype(np.float32) if peer == "snapml" else X[:200_000]
+        rows = X[:n].astype(np.float32) if peer == "snapml" else X[:n]
         return lambda: (model, probabilities(model, rows))
 
     return prepare
+
+
+def prediction(name, what, data, n):
+    return Race(
+        name=f"hist-boosting-{name}",
+        what=f"histogram gradient boosting, prediction of {what} by 100 trees",
+        make_data=data,
+        contestants={peer: predicts(peer, n) for peer in PEERS},
+        quality=lambda data, found: test_loss(data, found[0]),
+        quality_name="loss on new rows",
+        rtol=0.015,
+        start=False,
+        readme=True,
+    )
 
 
 NO_CATEGORIES = ("catboost", "snapml")
@@ -305,15 +319,7 @@ RACES = [
         rtol=0.2,  # 150 new rows do not tell more
         start=False,
     ),
-    Race(
-        name="hist-boosting-predict",
-        what="histogram gradient boosting, prediction of 200,000 × 28 by 100 trees",
-        make_data=make(200_000, 28, 2),
-        contestants={peer: predicts(peer) for peer in PEERS},
-        quality=lambda data, found: test_loss(data, found[0]),
-        quality_name="loss on new rows",
-        rtol=0.015,
-        start=False,
-        readme=True,
-    ),
+    prediction("predict", "200,000 × 28", make(200_000, 28, 2), 200_000),
+    prediction("one-row", "one row of 20", make(20_000, 20, 2), 1),
+    prediction("ten-rows", "ten rows of 20", make(20_000, 20, 2), 10),
 ]
