@@ -141,21 +141,24 @@ def encode(X, bins):
 
     def fill(rows):
         gaps = np.zeros(p, dtype=np.int64)
+        room = np.empty(LANES), np.empty(LANES, np.int32), np.empty(LANES, np.uint8)
         for start in range(rows.start, rows.stop, SLAB):
             slab = slice(start, min(start + SLAB, rows.stop))
             rows_of_slab = np.ascontiguousarray(X[slab], dtype=float)
-            encode_rows(rows_of_slab, start, *bins[:5], place, codes, gaps)
+            encode_rows(rows_of_slab, start, *bins[:5], place, *room, codes, gaps)
         return gaps
 
     gaps = sum(run(fill, split(n, threads, least=SLAB)))
     return Codes(words, blocks, place, gaps > 0)
 
 
-@kernel
-def encode_rows(X, first, edges, low, scale, earlier, half, place, codes, gaps):
-    """Write (6) for the rows `first`, `first` + 1, …; count the gaps of each column."""
+@kernel(borrow=True)
+def encode_rows(X, first, edges, low, scale, earlier, half, place, x, k, c, codes, gaps):
+    """Write (6) for the rows `first`, `first` + 1, …; count the gaps of each column.
+
+    x, k, c: room for as many rows as go side by side.
+    """
     n, p = X.shape
-    x, k, c = np.empty(LANES), np.empty(LANES, np.int32), np.empty(LANES, np.uint8)
     for start in range(0, n, LANES):
         m = min(LANES, n - start)
         for j in range(p):

@@ -119,12 +119,12 @@ def masks_of(forest, K):
     leaves_of = np.add.reduceat(forest.column < 0, forest.start[:-1], dtype=np.int64)
     if leaves_of.max() > LEAVES:
         return None
-    mask = np.full(len(forest.column), -1, dtype=np.int64)
-    tree = np.arange(len(leaves_of))
+    mask, first = leaf_masks(forest)
+    tree, ends = np.arange(len(leaves_of)), forest.column < 0
     each = -(-len(tree) // (GROUP * K)) * GROUP  # trees of a class, rounded up to groups
-    tree = tree % K * each + tree // K
+    tree = np.repeat(tree % K * each + tree // K, np.diff(forest.start))  # of every node
     leaves = np.zeros((K * each, LEAVES))
-    leaf_masks(*forest, tree, np.empty((2, len(mask)), np.int64), mask, leaves)
+    leaves[tree[ends], first[ends]] = forest.value[ends]
     used = np.unique(forest.column[forest.column >= 0])
     columns, code = [np.empty(0)] * (max(used, default=-1) + 1), np.zeros(len(mask), np.int64)
     for j in used:
@@ -134,7 +134,7 @@ def masks_of(forest, K):
         code[at] = np.searchsorted(columns[j], forest.threshold[at]) + 1
     changed = mask[:, None] >> 8 * np.arange(BYTES) & 255
     node, byte = np.nonzero(changed != ALL)
-    place = BYTES * tree[np.searchsorted(forest.start, node, side="right") - 1] + byte
+    place = BYTES * tree[node] + byte
     order = np.argsort(place, kind="stable")
     node, byte = node[order], byte[order]
     return Masks(
@@ -150,24 +150,21 @@ def masks_of(forest, K):
     )
 
 
-@kernel(borrow=True)
-def leaf_masks(
-    column, threshold, left, missing_left, value, table, tables, start, tree, room, mask, leaves
-):
-    """mask[node] ← all bits but those of the leaves in its left subtree; values of leaves."""
-    count, first = room[0], room[1]  # leaves below a node, and the number of the first of them
-    for t in range(len(start) - 1):
-        lo, hi = start[t], start[t + 1]
-        for i in range(hi - 1, lo - 1, -1):
-            count[i] = count[left[i]] + count[left[i] + 1] if column[i] >= 0 else 1
-        first[lo] = 0
-        for i in range(lo, hi):
-            if column[i] < 0:
-                leaves[tree[t], first[i]] = value[i]
-                continue
-            a = left[i]
-            first[a], first[a + 1] = first[i], first[i] + count[a]
-            mask[i] = ~(((np.int64(1) << count[a]) - 1) << first[a])
+def leaf_masks(forest):
+    """All bits but those of the leaves in its left subtree, for every node; numbers of leaves."""
+    column, left = forest.column, forest.left
+    levels, nodes = [], forest.start[:-1]
+    while len(nodes):
+        levels.append(nodes[column[nodes] >= 0])
+        nodes = np.concatenate([left[levels[-1]], left[levels[-1]] + 1])
+    count, first = np.ones(len(column), np.int64), np.zeros(len(column), np.int64)
+    for inner in reversed(levels):
+        count[inner] = count[left[inner]] + count[left[inner] + 1]
+    for inner in levels:
+        first[left[inner]] = first[inner]
+        first[left[inner] + 1] = first[inner] + count[left[inner]]
+    below = count[left] * (column >= 0)  # leaves of the left subtree
+    return ~(((np.int64(1) << below) - 1) << first), first
 
 
 @kernel(part=True, borrow=True)
