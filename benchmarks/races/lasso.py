@@ -324,6 +324,7 @@ RACES = [
         "lasso path to 1e-3, 1,000 × 5,000, correlated",
         CORRELATED,
         1e-3,
+        tolerances=FINE,
         without=("scikit-learn", "celer"),
     ),
     path_race(
