@@ -7,6 +7,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -84,6 +85,9 @@ REGRESSORS = [
     ensemble.GradientBoostingRegressor(init="zero", loss=losses.poisson, **FEW),
     ensemble.HistGradientBoostingRegressor(max_iter=7),
     ensemble.HistGradientBoostingRegressor(max_iter=7, loss="poisson"),
+    ensemble.AdaBoostRegressor(**FEW),
+    TransformedTargetRegressor(svm.SVR(), transformer=StandardScaler()),
+    TransformedTargetRegressor(tree.DecisionTreeRegressor(max_depth=3), transformer=MinMaxScaler()),
 ]
 
 
@@ -97,6 +101,7 @@ CLASSIFIERS = [
     (linear_model.LogisticRegression(C=10.0), BOTH),
     (linear_model.RidgeClassifier(), LINEAR),
     (linear_model.SGDClassifier(random_state=0), LINEAR),
+    (linear_model.SGDClassifier(loss="log_loss", random_state=0), BOTH),
     (linear_model.Perceptron(random_state=0), LINEAR),
     (svm.LinearSVC(random_state=0), LINEAR),
     (svm.SVC(C=5.0), LINEAR),
@@ -104,25 +109,35 @@ CLASSIFIERS = [
     (svm.SVC(kernel="sigmoid", gamma=0.01, break_ties=True), LINEAR),
     (svm.SVC(multi_class="ovr"), LINEAR),
     (svm.NuSVC(nu=0.2, gamma=0.5), LINEAR),
+    (svm.SVC(probability=True, random_state=0), BOTH),
+    (svm.SVC(probability=True, multi_class="ovr", random_state=0), BOTH),
     (tree.DecisionTreeClassifier(max_depth=3, random_state=0), ["label", SHARES]),
     (ensemble.RandomForestClassifier(**FEW), ["label", SHARES]),
     (ensemble.ExtraTreesClassifier(**FEW), ["label", SHARES]),
     (ensemble.GradientBoostingClassifier(**FEW), BOTH),
     (ensemble.HistGradientBoostingClassifier(max_iter=7), BOTH),
+    (ensemble.AdaBoostClassifier(**FEW), BOTH),
 ]
 
 
 @pytest.mark.parametrize("target", [NAMES, SPECIES == 1], ids=["three", "two"])
 @pytest.mark.parametrize(("model", "outputs"), CLASSIFIERS, ids=numbered(CLASSIFIERS, 0))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
 def test_classifiers(model, outputs, target):
     assert_same(model.fit(IRIS, target), IRIS, outputs)
 
 
-def test_exponential_loss_and_one_class():
+def test_exponential_loss_and_outliers():
     model = ensemble.GradientBoostingClassifier(loss="exponential", **FEW)
     assert_same(model.fit(IRIS, SPECIES == 1), IRIS, BOTH)
     assert_same(svm.OneClassSVM(nu=0.2).fit(IRIS), IRIS, LINEAR)
+    boosted_line = linear_model.SGDClassifier(loss="exponential", alpha=0.1, random_state=0)
+    assert_same(make_pipeline(StandardScaler(), boosted_line).fit(IRIS, SPECIES), IRIS, BOTH)
+    some = {"contamination": 0.1, "max_features": 0.5, **FEW}
+    assert_same(ensemble.IsolationForest(**some).fit(IRIS), IRIS, LINEAR)
+    holes = np.where(np.random.default_rng(0).random(IRIS.shape) < 0.2, np.nan, IRIS)
+    assert_same(ensemble.IsolationForest(**FEW).fit(holes), holes, LINEAR)
 
 
 def test_several_targets():
@@ -191,7 +206,21 @@ def mine(u, v):
 
 frame = pd.DataFrame({"a": pd.Categorical(list("abc") * 20), "b": np.arange(60.0)})
 BAD = [
-    (ensemble.IsolationForest(n_estimators=2), IRIS, None, "of IsolationForest"),
+    (ensemble.BaggingRegressor(n_estimators=2), IRIS, SPECIES, "of BaggingRegressor; .* linear"),
+    (ensemble.AdaBoostRegressor(linear_model.Ridge(), **FEW), IRIS, SPECIES, "AdaBoost of Ridge"),
+    (
+        linear_model.SGDClassifier(loss="modified_huber", random_state=0),
+        IRIS,
+        SPECIES,
+        "the probabilities of SGDClassifier",
+    ),
+    (
+        TransformedTargetRegressor(linear_model.Ridge(), func=np.log1p, inverse_func=np.expm1),
+        DIABETES,
+        PROGRESS,
+        "functions instead of a scaler",
+    ),
+    (make_pipeline(MinMaxScaler(clip=True), linear_model.Ridge()), IRIS, SPECIES, "that clips"),
     (KernelRidge(kernel="laplacian"), IRIS, SPECIES, r"kernel Laplacian"),
     (svm.SVC(kernel=mine), IRIS, SPECIES, "kernel Precomputed"),
     (

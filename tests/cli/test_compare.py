@@ -1,5 +1,6 @@
 """`mlreplica compare`: the leaderboard is right, fair, and says what it did."""
 
+import io
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
+from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier
@@ -25,6 +27,7 @@ from mlreplica.cli.budget import Cost, share
 from mlreplica.cli.metrics import METRICS
 from mlreplica.cli.models import core, model_for
 from mlreplica.cli.options import Metric
+from mlreplica.cli.show import show_leaderboard
 from mlreplica.cli.table import read_shipped
 from mlreplica.discovery import all_estimators
 
@@ -153,6 +156,32 @@ def test_certificates_warnings_and_failures_are_rows(monkeypatch):
     assert shown.exit_code == 0
     for piece in ("certificate", "3.8e-01", "not converged", "cannot do that", "accuracy ↑"):
         assert piece in shown.output
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_leaderboard_breaks_no_word(width):
+    row = {
+        "model": "HistGradientBoostingClassifier", "baseline": False, "score": 0.9123, "sd": 0.01,
+        "fit_seconds": 0.123, "predict_seconds": 1e-3, "certificate": 1e-5, "cut": False,
+        "note": "not converged in 3 of 5 folds",
+    }  # fmt: skip
+    rows = [row, {**row, "model": "majority class", "baseline": True, "note": "baseline"}]
+    result = {
+        "notes": [], "columns": [], "warnings": [], "data": "t.csv", "rows": 99, "features": 3,
+        "task": "classification", "folds": 5, "split": "stratified", "seconds": 1.0,
+        "metric": "accuracy", "leaderboard": rows, "training_rows": 79,
+    }  # fmt: skip
+    console = Console(width=width, file=io.StringIO())
+    show_leaderboard(result, console)
+    text = console.file.getvalue()
+    words = text.split()
+    for word in ("baseline", "converged", "HistGradientBoostingClassifier", "0.9123", "folds"):
+        assert word in words
+    table = text.splitlines()[1:]
+    assert max(map(len, table)) <= width
+    assert [name in words for name in ("fit", "certificate", "predict")] == {
+        60: [False, False, False], 80: [True, True, False], 120: [True, True, True],
+    }[width]  # fmt: skip
 
 
 def test_metric_names_agree_with_the_table_of_metrics():

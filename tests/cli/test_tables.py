@@ -9,9 +9,12 @@ from numpy.testing import assert_allclose, assert_equal
 from typer.testing import CliRunner
 
 from mlreplica.cli.app import app
-from mlreplica.cli.columns import OTHER, Columns, as_numbers, understand
-from mlreplica.cli.data import read_frame
+from mlreplica.cli.checks import apart
+from mlreplica.cli.columns import OTHER, Columns
+from mlreplica.cli.data import read_frame, titles
 from mlreplica.cli.table import Choices, read_file
+from mlreplica.cli.understand import understand
+from mlreplica.cli.values import as_numbers, tidy
 
 
 def kinds(frame, **options):
@@ -106,6 +109,50 @@ def test_dates_become_parts():
     assert_allclose(X[0], [1.25, 1, 2, 5, 6])
     assert_allclose(X[1, 1:], [2, 29, 4, 23])
     assert np.isnan(X[2]).all()
+
+
+def test_times_of_day_become_hours():
+    frame = pl.DataFrame({"at": ["06.30.00", "18.00.00", None], "on": ["6:30", "23:45", "0:00"]})
+    at, on = understand(frame)
+    assert (at.kind, at.date, on.kind, on.date) == ("time", "%H.%M.%S", "time", "%H:%M")
+    assert_equal(at.encode(frame["at"])[:, 0], [6.5, 18.0, np.nan])
+    assert_equal(on.encode(frame["on"])[:, 0], [6.5, 23.75, 0.0])
+
+
+def test_what_means_missing():
+    text = pl.Series([" a ", "?", ",,", ";", "N/A", "-", "-9", "-9,0", "-99"])
+    assert tidy(text).to_list() == ["a", *[None] * 5, "-9", "-9,0", "-99"]
+    assert tidy(text, ["-9"]).to_list() == ["a", *[None] * 7, "-99"]
+    assert tidy(pl.Series([1, -9, 3]), ["-9", "x"]).to_list() == [1, None, 3]
+    assert tidy(pl.Series([1.5, np.nan, -9.0]), ["-9"]).to_list() == [1.5, None, None]
+    assert tidy(pl.Series(["+", "-", "?"])).to_list() == ["+", "-", None]
+    assert tidy(pl.Series(["-", "?"]), levels=("+", "-")).to_list() == ["-", None]
+
+
+def test_a_mark_for_missing_is_pointed_out_taken_and_kept(tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.where(np.arange(200) % 10 == 0, -200, rng.normal(20, 5, 200).round(1))
+    y = np.where(np.arange(200) % 20 == 0, -200, rng.normal(20, 5, 200).round(1))
+    path = tmp_path / "t.csv"
+    pl.DataFrame({"x": x, "y": y}).write_csv(path)
+    assert "--missing -200" in next(apart(read_file(path)))
+    table = read_file(path, Choices(missing=("-200",)))
+    assert list(apart(table)) == []
+    assert (len(table.y), table.columns[0].missing) == (190, 10)
+    call = lambda *words: CliRunner().invoke(app, [*map(str, words)])
+    model = tmp_path / "m.skops"
+    done = call("fit", "Ridge", path, "--missing", "-200", "-o", model)
+    assert done.exit_code == 0, done.output
+    found = json.loads(call("predict", model, path, "--json").stdout)
+    assert found["score"]["rows"] == 190
+    assert found["predictions"][0] == found["predictions"][10]  # both take the median for -200
+
+
+def test_columns_without_a_name_or_with_the_same():
+    path = "a,,a,,b_duplicated_0\n1,2,3,4,5\n"
+    assert list(titles(pl.read_csv(path.encode()).columns)) == [
+        "a", "column 2", "a (2)", "column 4", "b (2)",
+    ]  # fmt: skip
 
 
 def test_rare_categories_share_a_level():

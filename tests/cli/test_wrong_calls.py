@@ -151,12 +151,12 @@ def test_a_full_disk(tmp_path, monkeypatch):
 def test_ctrl_c_ends_a_running_comparison_with_one_line():
     program = """
 import os, signal, threading, time
-import mlreplica.cli.compare as compare
+from mlreplica.cli.fits import Folds
 from mlreplica.cli import main
-def one(self, *_):
+def fit(self, *_):
     threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
     time.sleep(600)  # a fit that no signal reaches
-compare.Contest.one = one
+Folds.fit = fit
 main()
 """
     done = subprocess.run(

@@ -19,6 +19,7 @@ from mlreplica.cli.options import (
     Drop,
     Encoding,
     Metric,
+    Missing,
     Numeric,
     OneLine,
     Seed,
@@ -79,6 +80,7 @@ def compare(
     drop: Drop = None,
     numeric: Numeric = None,
     categorical: Categorical = None,
+    missing: Missing = None,
     groups: Annotated[
         str | None, option(help="Column whose equal values stay in one fold.")
     ] = None,
@@ -92,12 +94,16 @@ def compare(
     as_json: AsJson = False,
 ):
     """Cross-validate every suitable model on a table and print the leaderboard."""
+    from mlreplica.cli.budget import Clock
     from mlreplica.cli.table import Choices, read_file, read_shipped
 
+    clock = Clock()
     if groups and time:
         raise Problem("give either --groups or --time, not both.")
     lists = (tuple(given or ()) for given in (drop, numeric, categorical))
-    choices = Choices(target, task and task.value, *lists, groups, time, encoding, distinct)
+    choices = Choices(
+        target, task and task.value, *lists, groups, time, encoding, distinct, tuple(missing or ())
+    )
     if file is None:
         given = choices._replace(task=None)._asdict()
         if name := next((name for name, value in given.items() if value), None):
@@ -123,6 +129,7 @@ def compare(
             folds=folds,
             seed=seed,
             seconds=seconds,
+            clock=clock,
             progress=lambda done, total, what: bar.update(
                 told, completed=done, total=total, description=f"{what:<32}"
             ),

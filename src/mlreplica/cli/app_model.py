@@ -19,6 +19,7 @@ from mlreplica.cli.options import (
     Distinct,
     Drop,
     Encoding,
+    Missing,
     Numeric,
     Seed,
     Target,
@@ -43,6 +44,7 @@ def fit(
     drop: Drop = None,
     numeric: Numeric = None,
     categorical: Categorical = None,
+    missing: Missing = None,
     distinct: Distinct = False,
     seed: Seed = 0,
     encoding: Encoding = None,
@@ -58,7 +60,14 @@ def fit(
     given = settings_of(cls, settings or ())
     check_writable(output)
     lists = (tuple(given or ()) for given in (drop, numeric, categorical))
-    choices = Choices(target, task and task.value, *lists, None, None, encoding, distinct)
+    choices = Choices(
+        target,
+        task and task.value,
+        *lists,
+        encoding=encoding,
+        distinct=distinct,
+        missing=tuple(missing or ()),
+    )
     table = table_for(cls, tasks, file, choices)
     fitted, said = fit_model(table, cls, seed, given)
     import mlreplica
@@ -109,7 +118,7 @@ def predict(
     """Predict the rows of a table by a kept model."""
     import polars as pl
 
-    from mlreplica.cli.compare import listening
+    from mlreplica.cli.fits import listening
     from mlreplica.cli.model import judged, load_model, read_rows, write_rows
     from mlreplica.cli.model import predict as predict_rows
     from mlreplica.cli.output import check_writable
@@ -151,8 +160,8 @@ def explain(
     as_json: AsJson = False,
 ):
     """Say which columns count, for a whole table or for one row."""
-    from mlreplica.cli.compare import listening
     from mlreplica.cli.explain import all_rows, one_row
+    from mlreplica.cli.fits import listening
     from mlreplica.cli.model import load_model, read_rows
     from mlreplica.cli.show import show_explanation
 

@@ -12,8 +12,12 @@ import numpy as np
 
 from mlreplica.core.jit import PURE_PYTHON
 
-FIRST = 500  # rows of the first timing
-GROWTH = 4
+GROWTH = 4  # from one timing to the next
+
+
+def first_rows(n):
+    """Rows of the first timing, of n in all."""
+    return min(n, max(50, min(500, n // 8)))
 
 
 class Clock:
@@ -35,8 +39,12 @@ class Clock:
 
     def __call__(self):
         """The seconds."""
-        compiled = self.compiling.duration if self.compiling and self.compiling.done else 0.0
-        return time.perf_counter() - self.start - compiled
+        return time.perf_counter() - self.start - self.compiled
+
+    @property
+    def compiled(self):
+        """Seconds that went into compiling."""
+        return self.compiling.duration if self.compiling and self.compiling.done else 0.0
 
 
 class PowerLaw:
@@ -66,10 +74,10 @@ class Cost:
         return self.fit(n_train) + n_test * self.predict(n_train)
 
     def rows(self, seconds, n_train, n_test):
-        """The most training rows, at least FIRST of n_train, that stay within the seconds."""
+        """The most training rows, at least the first few, that stay within the seconds."""
         if self(n_train, n_test) <= seconds:
             return n_train
-        sizes = np.unique(np.geomspace(min(FIRST, n_train), n_train, 60).astype(int))
+        sizes = np.unique(np.geomspace(first_rows(n_train), n_train, 60).astype(int))
         within = [int(n) for n in sizes if self(n, n_test) <= seconds]
         return within[-1] if within else int(sizes[0])
 

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
+from mlreplica.cli.console import listed
 from mlreplica.cli.metrics import DEFAULT, METRICS
 
 SAMPLE = 2000
@@ -11,7 +12,33 @@ ALONE = 0.98  # of what the mean or majority leaves open, explained by one colum
 
 def warnings_of(table, parts, metric, seed=0):
     """Sentences, each with what to do."""
-    return [*leaks(table, seed), *copies(table, parts), *imbalance(table, metric)]
+    return [
+        *apart(table),
+        *leaks(table, seed),
+        *copies(table, parts),
+        *imbalance(table, metric),
+    ]
+
+
+def apart(table):
+    """A number that may stand for "missing": frequent, whole, at an end, far from all others."""
+    columns = dict(zip(table.features, table.X.T, strict=True))
+    if table.task == "regression":
+        columns[table.target] = table.y
+    found = {}
+    for name, x in columns.items():
+        for end in (np.nanmin(x), np.nanmax(x)):
+            rest = x[np.isfinite(x) & (x != end)]
+            often = np.sum(x == end) >= max(5, 0.01 * len(x))
+            if not often or end % 1 or len(np.unique(rest[:1000])) < 10:
+                continue
+            if np.abs(rest - end).min() > max(np.ptp(rest), 50.0):
+                found.setdefault(f"{end:.0f}", []).append(name)
+    for mark, names in found.items():
+        yield (
+            f"{mark} stands far apart from the other values of {listed(names, 3)}: if it means "
+            f"missing, --missing {mark}"
+        )
 
 
 def leaks(table, seed):

@@ -11,6 +11,7 @@ import io
 from pathlib import Path
 
 from mlreplica.cli.console import Problem, did_you_mean
+from mlreplica.cli.values import pl
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 TABLES = (".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".json")
@@ -30,10 +31,8 @@ def read_frame(path, encoding=None):
     if suffix is None:
         raise Problem(f"cannot read {path}: the name must end in {', '.join(TEXT + TABLES)}.")
     check_file(path)
-    try:
-        import polars as pl
-    except ModuleNotFoundError:
-        raise Problem('reading files needs polars; install: pip install "mlreplica[cli]"') from None
+    if pl is None:
+        raise Problem('reading files needs polars; install: pip install "mlreplica[cli]"')
     try:
         frame, notes = read_text(path, encoding) if suffix in TEXT else (read_table(path), [])
     except PermissionError:
@@ -60,8 +59,6 @@ def check_file(path):
 
 def read_table(path):
     """A file that carries its types."""
-    import polars as pl
-
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         return pl.read_parquet(path)
@@ -74,8 +71,6 @@ def read_table(path):
 
 def read_text(path, encoding=None):
     """A separated text file: every column as text, missing values as null."""
-    import polars as pl
-
     raw = path.read_bytes()
     if path.suffix.lower() == ".gz":
         raw = gzip.decompress(raw)
@@ -88,8 +83,15 @@ def read_text(path, encoding=None):
         notes.append(f"separated by {SAID[separator]}")
     check_widths(lines, separator, path)
     frame = pl.read_csv(io.BytesIO(text.encode()), separator=separator, infer_schema_length=0)
-    names = [name.strip() or f"column {k + 1}" for k, name in enumerate(frame.columns)]
-    return frame.rename(dict(zip(frame.columns, names, strict=True))), notes
+    return frame.rename(dict(zip(frame.columns, titles(frame.columns), strict=True))), notes
+
+
+def titles(names):
+    """Names of columns: one that was empty counts, one that was there already gets a number."""
+    for k, name in enumerate(names, start=1):
+        title, again, number = name.partition("_duplicated_")  # polars has marked them
+        title = title.strip() or f"column {k}"
+        yield f"{title} ({int(number) + 2})" if again and not title.endswith(f" {k}") else title
 
 
 def check_widths(lines, separator, path):

@@ -113,6 +113,8 @@ def written(column, part):
         return column.levels[int(part[0])]
     if column.kind == "date":
         return str(np.datetime64("1970-01-01") + int(part[0]))
+    if column.kind == "time":
+        return "{:02d}:{:02d}".format(*divmod(round(60 * part[0]), 60))
     return float(part[0])
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from mlreplica.cli.columns import Columns, as_numbers, as_text, tidy
-from mlreplica.cli.compare import listening
+from mlreplica.cli.columns import Columns
 from mlreplica.cli.console import Problem, did_you_mean
 from mlreplica.cli.data import check_file, read_frame
+from mlreplica.cli.fits import listening
 from mlreplica.cli.metrics import DEFAULT, METRICS
 from mlreplica.cli.models import KIND, core, note_on_target, pipeline_for
+from mlreplica.cli.values import as_numbers, as_text, tidy
 from mlreplica.discovery import all_estimators
 
 
@@ -124,7 +125,8 @@ def truth(model, frame):
     encoder = model.steps[0][1]
     if encoder.target not in frame.columns:
         return None
-    series = tidy(frame[encoder.target])
+    levels = [str(c) for c in getattr(model, "classes_", ())]
+    series = tidy(frame[encoder.target], encoder.marks, levels)
     if encoder.task == "classification":
         text = as_text(series)
         rows = text.is_not_null().to_numpy()

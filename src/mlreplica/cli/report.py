@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from mlreplica import __version__
 from mlreplica.cli import figures
-from mlreplica.cli.compare import listening
 from mlreplica.cli.console import Problem, duration, with_error
+from mlreplica.cli.fits import listening
 from mlreplica.cli.metrics import METRICS
 from mlreplica.cli.models import core, pipeline_for, suitable
 from mlreplica.cli.output import write_text

@@ -16,7 +16,7 @@ def line(console, text, style=""):
 
 def grid_of(*names, right=()):
     """A table with plain lines; the columns named in `right` are numbers."""
-    grid = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for name in names:
         grid.add_column(
             name,
@@ -69,17 +69,13 @@ def show_leaderboard(result, console):
     for warning in result["warnings"]:
         line(console, f"warning: {warning}", "yellow")
     score = f"{result['metric']} {METRICS[result['metric']].arrow}"
-    certified = any(row["certificate"] is not None for row in result["leaderboard"])
-    numbers = {score: score_cell, "fit": time_cell("fit"), "predict": time_cell("predict")}
-    if certified:
-        numbers["certificate"] = certificate_cell
-    if console.width < 100:
-        del numbers["predict"]
-    grid = grid_of("model", *numbers, "", right=numbers)
-    for row in result["leaderboard"]:
-        cells = [cell(row) for cell in numbers.values()]
-        style = "dim" if row["baseline"] else ""
-        grid.add_row(row["model"], *cells, plain(row["note"]), style=style)
+    rows = result["leaderboard"]
+    cells = {"model": [row["model"] for row in rows], score: [score_cell(row) for row in rows]}
+    cells |= {name: [cell(row) for row in rows] for name, cell in SPARE.items()}
+    make_room(cells, rows, console.width)
+    grid = grid_of(*cells, "", right=list(cells)[1:])
+    for row, *shown in zip(rows, *cells.values(), strict=True):
+        grid.add_row(*shown, plain(row["note"]), style="dim" if row["baseline"] else "")
     console.print(grid)
     if any(row["cut"] for row in result["leaderboard"]):
         line(
@@ -88,6 +84,17 @@ def show_leaderboard(result, console):
             "want of time; give more --seconds",
             "dim",
         )
+
+
+def make_room(cells, rows, width):
+    """Leave out columns, the least needed first, until the longest word of a remark fits."""
+    if not any(cells["certificate"]):
+        del cells["certificate"]
+    longest = max(len(word) for row in rows for word in (row["note"].split() or [""]))
+    for name in SPARE:
+        used = sum(max(map(len, (title, *column))) + 2 for title, column in cells.items())
+        if used + longest > width:
+            cells.pop(name, None)
 
 
 def score_cell(row):
@@ -108,6 +115,13 @@ def time_cell(what):
 def certificate_cell(row):
     """The bound on what an exact solution would gain."""
     return "" if row["certificate"] is None else f"{row['certificate']:.1e}"
+
+
+SPARE = {  # columns of the leaderboard that a narrow terminal does without
+    "predict": time_cell("predict"),
+    "certificate": certificate_cell,
+    "fit": time_cell("fit"),
+}
 
 
 def show_explanation(found, console, most=12):

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.cli.columns import Columns, as_numbers, as_text, tidy, understand
+from mlreplica.cli.columns import Column, Columns
 from mlreplica.cli.console import Problem, did_you_mean, listed
 from mlreplica.cli.data import read_frame
+from mlreplica.cli.understand import understand
+from mlreplica.cli.values import as_numbers, as_text, tidy
 
 
 class Choices(NamedTuple):
@@ -21,6 +23,7 @@ class Choices(NamedTuple):
     time: str | None = None
     encoding: str | None = None
     distinct: bool = False
+    missing: tuple = ()
 
 
 class Table(NamedTuple):
@@ -38,17 +41,17 @@ class Table(NamedTuple):
     groups: np.ndarray | None  # rows of one group stay together
     time: str | None  # rows are in the order of this column
     notes: list
+    marks: tuple = ()  # values that mean missing
 
     @property
     def encoder(self):
         """The transformer of a frame into X."""
-        return Columns.of(self.columns, self.target, self.task)
+        return Columns.of(self.columns, self.target, self.task, self.marks)
 
 
 def read_shipped(name, task=None):
     """A shipped set; its classes go by their names."""
     from mlreplica import datasets
-    from mlreplica.cli.columns import Column
 
     bunch = getattr(datasets, f"load_{name}")()
     y, notes = bunch.target, []
@@ -101,7 +104,7 @@ def read_file(path, choices=None):
         frame, order = in_time(frame, choices.time)
         y = y[order]
     held = [target] + [choices.groups] * (choices.groups is not None)
-    columns = understand(frame.drop(held), choices.numeric, choices.categorical)
+    columns = understand(frame.drop(held), choices.numeric, choices.categorical, choices.missing)
     used = [column for column in columns if column.features]
     if not used:
         reasons = "; ".join(f"{column.name!r}: {column.why}" for column in columns[:3])
@@ -110,7 +113,7 @@ def read_file(path, choices=None):
         str(path.name),
         frame,
         columns,
-        Columns.of(columns).transform(frame),
+        Columns.of(columns, marks=choices.missing).transform(frame),
         [feature for column in used for feature in column.features],
         np.array([c.kind == "category" for c in used for _ in c.features]),
         y,
@@ -119,12 +122,13 @@ def read_file(path, choices=None):
         as_text(frame[choices.groups]).fill_null("").to_numpy() if choices.groups else None,
         choices.time,
         notes,
+        choices.missing,
     )
 
 
 def with_target(frame, target, choices, notes):
     """The rows that have a target, the target, and the task."""
-    known = tidy(frame[target]).is_not_null()
+    known = tidy(frame[target], choices.missing).is_not_null()
     if missing := frame.height - int(known.sum()):
         notes.append(f"{missing} rows without a target left out")
         frame = frame.filter(known)
@@ -138,7 +142,7 @@ def with_target(frame, target, choices, notes):
         raise Problem(f"the target {target!r} holds dates; give another --target.")
     if column.why.startswith("list") or column.why.startswith("struct"):
         raise Problem(f"the target {target!r} holds {column.why}.")
-    known = tidy(frame[target])
+    known = tidy(frame[target], choices.missing)
     numbers = as_numbers(known, column.decimal) if not known.dtype.is_nested() else known
     if numbers.count() == len(known) and choices.task != "classification":
         y = numbers.to_numpy()
@@ -180,7 +184,7 @@ def settle(y, target, task, notes):
 
 def in_time(frame, name):
     """The rows in the order of a column of dates or numbers, and that order."""
-    (column,) = understand(frame.select(name), numeric=())
+    (column,) = understand(frame.select(name))
     if column.kind == "left out" and "counts the rows" in column.why:
         (column,) = understand(frame.select(name), numeric=[name])
     if column.kind not in ("number", "date"):

@@ -11,8 +11,8 @@ from importlib.resources import files
 import numpy as np
 
 from mlreplica.callbacks import Trace
-from mlreplica.cli.compare import listening
 from mlreplica.cli.console import Problem
+from mlreplica.cli.fits import listening
 from mlreplica.cli.model import first_line
 from mlreplica.cli.models import core, model_for, needs, preparation
 

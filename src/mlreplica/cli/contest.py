@@ -1,0 +1,106 @@
+"""All fits of all models within a budget of time
+
+Everybody is timed on few rows, gets the rows that its fair share of the time allows, and then fits
+fold after fold; who needs longer than foretold stops after the folds it has. What is left in the
+end goes to those who had to do with few rows.
+"""
+
+import numpy as np
+
+from mlreplica.cli.budget import GROWTH, Cost, first_rows, share
+from mlreplica.cli.fits import listening
+from mlreplica.core import parallel
+
+SMALL = 20_000  # cells of a training table whose fits take no time worth foretelling
+TIMING = 0.06  # of the budget may go into finding out what fits take
+
+
+class Contest:
+    """The rules: who fits how many rows, in which order, and who stops."""
+
+    def __init__(self, folds, clock, seconds, progress=None):
+        self.folds, self.clock, self.seconds = folds, clock, seconds or np.inf
+        self.progress = progress or (lambda done, total, what: None)
+        self.rows, self.needed = {}, {}  # of those that were timed
+        self.cpu = 0.0  # seconds of all fits so far
+
+    def run(self, models):
+        """{name: its Fits} of {name: class}."""
+        self.fits, self.total = {name: {} for name in models}, len(self.folds) * len(models)
+        with listening():
+            costs = self.timings(models)
+            self.play(models, self.allot(costs))
+            cut = {name: rows for name, rows in self.rows.items() if rows < self.folds.full}
+            if cut and self.clock() < 0.7 * self.seconds:
+                self.again(models, cut, {name: costs[name] for name in cut})
+        return {name: [fits[k] for k in sorted(fits)] for name, fits in self.fits.items()}
+
+    def again(self, models, cut, costs):
+        """Once more for those who can now have many more rows than they had."""
+        cap = self.allot(costs)
+        more = {name: models[name] for name, rows in cut.items() if self.rows[name] > 1.3 * rows}
+        self.fits |= {name: {} for name in more}
+        self.play(more, cap)
+
+    def timings(self, models):
+        """{name: Cost}, by fits on few rows, then more; nothing if the table is small."""
+        full, first = self.folds.full, first_rows(self.folds.full)
+        if self.seconds == np.inf or full * self.folds.table.X.shape[1] <= SMALL:
+            return {}
+        patience = TIMING * self.seconds * parallel.n_threads() / len(models)
+
+        def time_one(name, cls):
+            self.progress(0, self.total, f"timing {name}")
+            timings, n, compiled = [], first, self.clock.compiled
+            while n < full and (not timings or Cost(timings)(n, n) < patience):
+                fit = self.fit(-1, cls, n, test_rows=n)
+                if not timings and (sum(fit.cpu) < patience or self.clock.compiled > compiled):
+                    fit = self.fit(-1, cls, n, test_rows=n)  # the first has loaded, or compiled
+                if fit.error:
+                    return None
+                timings.append((n, fit.cpu[0], fit.cpu[1] / min(n, self.folds.n_test)))
+                n *= GROWTH
+            return Cost(timings)
+
+        found = parallel.run(time_one, models.keys(), models.values())
+        return {name: cost for name, cost in zip(models, found, strict=True) if cost}
+
+    def allot(self, costs):
+        """Choose the rows of each model by what is left of the time; returns the share."""
+        if not costs:
+            return np.inf
+        full, n_test, number = self.folds.full, self.folds.n_test, len(self.folds)
+        self.needed = {name: number * cost(full, n_test) for name, cost in costs.items()}
+        left, threads = max(0.95 * self.seconds - self.clock(), 0.0), parallel.n_threads()
+        pace = self.cpu / (self.clock() * threads)  # what others on the machine leave us
+        cap = share(list(self.needed.values()), left * threads * min(max(pace, 0.1), 0.9))
+        self.rows = {name: cost.rows(cap / number, full, n_test) for name, cost in costs.items()}
+        return cap
+
+    def play(self, models, cap):
+        """All folds of some models, fold after fold, the dearest first; who is late stops."""
+        if not models:
+            return
+        used, took = dict.fromkeys(models, 0.0), dict.fromkeys(models, 0.0)
+        tasks = [(k, name, cls) for k in range(len(self.folds)) for name, cls in models.items()]
+        tasks.sort(key=lambda task: (task[0], -self.needed.get(task[1], 0.0)))
+
+        def work(k, name, cls):
+            fits = self.fits[name]
+            self.progress(sum(map(len, self.fits.values())), self.total, name)
+            begin = self.clock()
+            late = used[name] > 1.5 * cap or begin + took[name] > self.seconds
+            if fits and (late or any(fit.error for fit in list(fits.values()))):
+                return
+            fit = self.fit(k, cls, self.rows.get(name))
+            took[name] = self.clock() - begin
+            used[name] += sum(fit.cpu)
+            fits[k] = fit
+
+        parallel.run(work, *zip(*tasks, strict=True))
+
+    def fit(self, *args, **options):
+        """A fit on a fold, its seconds counted."""
+        fit = self.folds.fit(*args, **options)
+        self.cpu += sum(fit.cpu)
+        return fit

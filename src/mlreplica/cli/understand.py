@@ -1,0 +1,140 @@
+"""Find out what the columns of a table hold, and say why"""
+
+from mlreplica.cli.columns import MOST_LEVELS, OTHER, Column
+from mlreplica.cli.console import Problem, did_you_mean, listed
+from mlreplica.cli.values import (
+    DATES,
+    TIMES,
+    as_dates,
+    as_hours,
+    as_numbers,
+    as_text,
+    pl,
+    plain_numbers,
+    tidy,
+)
+
+ENOUGH = 0.9  # of the known values must be numbers or dates for a text column to be taken so
+
+
+def understand(frame, numeric=(), categorical=(), marks=()):
+    """The Columns of a frame, each with the reason for what it is taken as."""
+    for option, names in (("--numeric", numeric), ("--categorical", categorical)):
+        for name in names:
+            if name not in frame.columns:
+                raise Problem(
+                    f"no column {name!r} for {option}; {did_you_mean(name, frame.columns)}"
+                )
+    if both := set(numeric) & set(categorical):
+        raise Problem(f"{min(both)!r} cannot be both --numeric and --categorical.")
+    columns = {series.name: tidy(series, marks) for series in frame}
+    usual = decimal_mark(columns.values())
+    forced = dict.fromkeys(numeric, "number") | dict.fromkeys(categorical, "category")
+    return [understood(series, usual, forced.get(name)) for name, series in columns.items()]
+
+
+def decimal_mark(columns):
+    """The mark by which more of the text columns are numbers; the point if it makes none."""
+    texts = [series.head(1000) for series in columns if series.dtype == pl.String]
+    texts = [text for text in texts if plain_numbers(text) is None]
+    point, comma = (sum(as_numbers(t, mark).count() for t in texts) for mark in ".,")
+    return "," if comma > point else "."
+
+
+def understood(series, decimal, forced=None):
+    """One Column of a tidy series: what is asked for, what its type says, what its text says."""
+    name, known = series.name, series.drop_nulls()
+    missing = len(series) - len(known)
+    out = lambda why: Column(name, "left out", why, missing)
+    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
+        return out(f"{str(series.dtype).lower()}, neither numbers nor categories")
+    if not len(known):
+        if forced:
+            raise Problem(f"column {name!r} holds no values; leave it out by --drop.")
+        return out("no values")
+    if forced == "category":
+        return category(series, missing)
+    if not forced and known.n_unique() == 1 and (not missing or series.dtype != pl.String):
+        return out("constant")
+    if series.dtype != pl.String:
+        return moment(series, missing, forced) or number(series, missing, forced)
+    decimal, found = more_numbers(known, decimal)
+    if found >= ENOUGH * len(known) or (forced and found):
+        return number(series, missing, forced, decimal)
+    if forced:
+        raise Problem(f"column {name!r} holds no numbers, but text such as {known[0]!r}.")
+    if found := moment(series, missing):
+        return found
+    distinct, n = known.n_unique(), len(series)
+    if distinct > n / 2 or distinct > max(MOST_LEVELS, n / 10):
+        return out(f"text, {distinct} different values in {n} rows")
+    return category(series, missing)
+
+
+def more_numbers(known, decimal):
+    """The decimal mark by which more is a number, the given one if both are as good; how many."""
+    counts = {decimal: as_numbers(known, decimal).count()}
+    if counts[decimal] < len(known):
+        other = "," if decimal == "." else "."
+        counts[other] = as_numbers(known, other).count()
+    best = max(counts, key=counts.get)
+    return best, counts[best]
+
+
+def number(series, missing, forced=None, decimal="."):
+    """The Column of numbers, unless they only count the rows."""
+    values = as_numbers(series, decimal)
+    why = "decimal commas" if decimal == "," and series.str.contains(",").any() else ""
+    if lost := len(series) - missing - values.count():
+        odd = series.filter(series.is_not_null() & values.is_null()).unique(maintain_order=True)
+        why = f"{lost} values that are no numbers taken as missing: {listed(odd.to_list(), 3)}"
+    steps = values.diff().drop_nulls()
+    if forced is None and not missing and len(steps) > 9 and (steps == 1).all():
+        return Column(series.name, "left out", "counts the rows; --numeric to keep it")
+    return Column(series.name, "number", why, missing + lost, decimal)
+
+
+def category(series, missing):
+    """The Column of categories: the most frequent ones, and OTHER for the rest."""
+    counts = as_text(series).drop_nulls().value_counts(sort=True, name="n")
+    frequent = counts[series.name].head(MOST_LEVELS).to_list()
+    levels, why = tuple(sorted(frequent)), f"{len(frequent)} levels"
+    if counts.height > MOST_LEVELS:
+        levels += (OTHER,)
+        why = f"{counts.height} levels, the {counts.height - MOST_LEVELS} rarest as one"
+    return Column(series.name, "category", why, missing, levels=levels)
+
+
+def moment(series, missing, forced=None):
+    """The Column of dates or times of day; None if it holds neither."""
+    name, known = series.name, series.drop_nulls()
+    if series.dtype != pl.String:
+        if forced or not series.dtype.is_temporal() or series.dtype == pl.Duration:
+            return None
+        if series.dtype == pl.Time:
+            return Column(name, "time", "", missing)
+        return Column(name, "date", "", missing, hours=has_hours(as_dates(known)))
+    for kind, read, formats in (("date", as_dates, DATES), ("time", as_hours, TIMES)):
+        if written := best_format(known, read, formats):
+            hours = kind == "date" and has_hours(as_dates(known, written))
+            why = f"written as {written}"
+            return Column(name, kind, why, missing, date=written, hours=hours)
+    return None
+
+
+def best_format(known, read, formats):
+    """The format by which most of a text column is read, if that is enough; "" if none is."""
+    sample = known.head(200)
+    fits = {written: read(sample, written).count() for written in formats}
+    most = max(fits.values())
+    if most < ENOUGH * len(sample):
+        return ""
+    counts = {w: read(known, w).count() for w in formats if fits[w] == most}
+    best = max(counts, key=counts.get)
+    return best if counts[best] >= ENOUGH * len(known) else ""
+
+
+def has_hours(moments):
+    """Whether any moment is not midnight."""
+    moments = moments.drop_nulls()
+    return bool((moments.dt.truncate("1d") != moments).any())

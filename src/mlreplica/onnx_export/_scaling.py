@@ -1,0 +1,44 @@
+"""Scalers of scikit-learn, before a model and round its target"""
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from ._graph import convert, no_graph
+
+
+def scaled(graph, x, step):
+    """(x − a) b of a scaler; x itself if the step passes it through."""
+    if step in ("passthrough", None):
+        return x
+    a, b = shift_and_factor(step)
+    return graph.add("Mul", graph.add("Sub", x, a), b)
+
+
+def shift_and_factor(step):
+    """The a and b of (x − a) b."""
+    if not isinstance(step, StandardScaler | RobustScaler | MaxAbsScaler | MinMaxScaler):
+        raise no_graph(type(step).__name__)
+    if getattr(step, "clip", False):
+        raise no_graph(f"a {type(step).__name__} that clips")
+    p = step.n_features_in_
+    zero, one = np.zeros(p), np.ones(p)
+    if isinstance(step, StandardScaler):
+        a = step.mean_ if step.with_mean else zero
+        return a, 1.0 / step.scale_ if step.with_std else one
+    if isinstance(step, RobustScaler):
+        a = step.center_ if step.with_centering else zero
+        return a, 1.0 / step.scale_ if step.with_scaling else one
+    if isinstance(step, MaxAbsScaler):
+        return zero, 1.0 / step.scale_
+    return -step.min_ / step.scale_, step.scale_
+
+
+@convert.register
+def _(model: TransformedTargetRegressor, graph, x):
+    """The prediction f of the scaled target, scaled back: f / b + a."""
+    if model.transformer is None:
+        raise no_graph("TransformedTargetRegressor with functions instead of a scaler")
+    a, b = shift_and_factor(model.transformer_)
+    f, shape = convert(model.regressor_, graph, x)["prediction"]
+    return {"prediction": (graph.add("Add", graph.add("Div", f, b), a), shape)}
