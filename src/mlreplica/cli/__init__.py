@@ -3,11 +3,12 @@
 import os
 import signal
 import sys
+import threading
 
 
 def main():
     """Run the command line, or say in one line what to install for it."""
-    signal.signal(signal.SIGINT, end_at_once)
+    listen_for_ctrl_c()
     try:
         from mlreplica.cli.app import app
     except ModuleNotFoundError as missing:
@@ -20,8 +21,17 @@ def main():
     app(prog_name="mlreplica")
 
 
-def end_at_once(*_):
-    """Ctrl-C: no waiting for fits on other threads, which no signal reaches."""
+def listen_for_ctrl_c():
+    """A thread listens, for the main one may wait for fits that no signal reaches."""
+    ear, mouth = os.pipe()
+    os.set_blocking(mouth, False)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.set_wakeup_fd(mouth)
+    threading.Thread(target=lambda: os.read(ear, 1) and end_at_once(), daemon=True).start()
+
+
+def end_at_once():
+    """One line, and no waiting for what other threads are at."""
     show_cursor = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # a progress bar hides it
     sys.stderr.write(f"{show_cursor}mlreplica: interrupted\n")
     sys.stderr.flush()
