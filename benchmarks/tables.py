@@ -120,12 +120,12 @@ def race(path, options, budget):
     best = max(scores, key=lambda name: np.mean(scores[name]))
     mine = np.array(winner["scores"])
     difference = mine - scores[best][: len(mine)]
-    spread = np.std(difference, ddof=1) * np.sqrt(1 / len(mine) + 1 / (len(parts) - 1))
+    error = summary(difference)[1] * np.sqrt(1 / len(mine) + 1 / (len(parts) - 1))
     return {
         "rows": len(table.y), "features": table.X.shape[1], "metric": metric,
         "ours": [winner["model"], *summary(mine)], "peer": [best, *summary(scores[best])],
         "peers": {name: summary(values) for name, values in scores.items()},
-        "difference": [round(float(difference.mean()), 5), round(float(spread), 5)],
+        "difference": [summary(difference)[0], round(float(error), 5)],
         "note": winner["note"], "cut": sum(row["cut"] for row in result["leaderboard"]),
         "models": len(result["leaderboard"]), "failed": [
             row["model"] for row in result["leaderboard"] if row["error"]
@@ -136,8 +136,9 @@ def race(path, options, budget):
 
 
 def summary(scores):
-    """Mean and standard deviation."""
-    return [round(float(np.mean(scores)), 5), round(float(np.std(scores, ddof=1)), 5)]
+    """Mean and standard deviation, which one fold alone has not (0)."""
+    spread = np.std(scores, ddof=1) if len(scores) > 1 else 0.0
+    return [round(float(np.mean(scores)), 5), round(float(spread), 5)]
 
 
 def main():

@@ -13,6 +13,7 @@ from mlreplica.core import parallel
 
 SMALL = 20_000  # cells of a training table whose fits take no time worth foretelling
 TIMING = 0.06  # of the budget may go into finding out what fits take
+LOADING = 5  # times its share of that: more than loading kernels takes, so the model itself
 
 
 class Contest:
@@ -54,7 +55,8 @@ class Contest:
             timings, n, compiled = [], first, self.clock.compiled
             while n < full and (not timings or Cost(timings)(n, n) < patience):
                 fit = self.fit(-1, cls, n, test_rows=n)
-                if not timings and (sum(fit.cpu) < patience or self.clock.compiled > compiled):
+                dear = sum(fit.cpu) > LOADING * patience and self.clock.compiled == compiled
+                if not timings and not dear:
                     fit = self.fit(-1, cls, n, test_rows=n)  # the first has loaded, or compiled
                 if fit.error:
                     return None
