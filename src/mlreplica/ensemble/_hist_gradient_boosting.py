@@ -15,9 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from mlreplica import losses
+from mlreplica.core.parallel import n_threads, run, split
 
 from ._hist_base import HistGradientBoosting
-from ._hist_boost import gamma
+from ._hist_boost import BLOCK, SMALL, gamma
 
 REGRESSION = {
     "squared_error": losses.squared,
@@ -494,8 +495,16 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
             return losses.softmax(f)
         if self._loss.inverse_link is None:
             raise AttributeError(f"{self._loss!r} says nothing about probabilities.")
-        p = self._loss.inverse_link(f[:, 0])
-        return np.column_stack([1.0 - p, p])
+        p = np.empty((len(f), 2))
+
+        def fill(rows):
+            for start in range(rows.start, rows.stop, BLOCK):
+                i = slice(start, min(start + BLOCK, rows.stop))
+                p[i, 1] = self._loss.inverse_link(f[i, 0])
+                np.subtract(1.0, p[i, 1], out=p[i, 0])
+
+        run(fill, split(len(f), n_threads(), least=SMALL))
+        return p
 
     def _targets(self, y):
         check_classification_targets(y)

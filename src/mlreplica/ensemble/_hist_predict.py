@@ -192,19 +192,29 @@ def walk(X, column, threshold, left, missing_left, value, table, tables, start, 
             out[i, t % K] += value[node]
 
 
-@kernel
+def room(p, K, n):
+    """What `test_all` works in; as wide as the rows that it takes side by side."""
+    width = min(LANES, -(-n // VECTOR) * VECTOR)
+    return (
+        # rows of x are no power of two apart, or all would fall into the same lines of the cache
+        np.zeros((p, width + 8)),
+        np.empty(width, np.int32),
+        np.empty((p, width), np.uint8),
+        np.empty((BYTES, width), np.uint8),
+        np.empty((GROUP, width), np.uint8),
+        np.empty((K, width)),
+    )
+
+
+@kernel(borrow=True)
 def test_all(
     X, edges, low, scale, earlier, half, used, column, least, most, table, mask, start, leaves,
-    tables, out,
+    tables, x, k, c, b, leaf, total, out,
 ):  # fmt: skip
-    """(10) for all trees, 256 rows at a time, added to out (n, K)."""
+    """(10) for all trees, as many rows at a time as there is room for, added to out (n, K)."""
     n, p = X.shape
-    K, each = out.shape[1], len(leaves) // out.shape[1]
-    width = min(LANES, -(-n // VECTOR) * VECTOR)
-    # rows of x are no power of two apart, or all would fall into the same lines of the cache
-    x, k, c = np.zeros((p, width + 8)), np.empty(width, np.int32), np.empty((p, width), np.uint8)
-    b, leaf = np.empty((BYTES, width), np.uint8), np.empty((GROUP, width), np.uint8)
-    total = np.empty((K, width))
+    K, width = total.shape
+    each = len(leaves) // K
     for first in range(0, n, width):
         m = min(width, n - first)
         for i in range(m):
@@ -212,13 +222,16 @@ def test_all(
                 x[j, i] = X[first + i, j]
         for j in used:
             rank(x[j], edges[j], low[j], scale[j], earlier[j], half[j], k, c[j])
-        total[:] = 0.0
+        for q in range(K):
+            for i in range(width):
+                total[q, i] = 0.0
         for group in range(0, len(leaves), GROUP):
             for t in range(group, group + GROUP):
                 words = 1 if start[BYTES * t + 4] == start[BYTES * (t + 1)] else 2
                 for q in range(4 * words):
                     b_q = b[q]
-                    b_q[:] = ALL
+                    for i in range(width):
+                        b_q[i] = ALL
                     for s in range(start[BYTES * t + q], start[BYTES * t + q + 1]):
                         strike(b_q, c[column[s]], least[s], most[s], table[s], tables, mask[s])
                 lowest_bits(b, words, leaf[t - group])
@@ -264,5 +277,10 @@ def add_trees(X, forest, masks, out):
         parts = split(len(X), n_threads(), least=256)
         run(lambda rows: walk(X[rows], *forest, out[rows]), parts)
     else:
-        parts = split(len(X), n_threads(), least=4 * LANES)
-        run(lambda rows: test_all(X[rows], *masks, forest.tables, out[rows]), parts)
+        given = *masks, forest.tables
+
+        def test(rows):
+            space = room(X.shape[1], out.shape[1], rows.stop - rows.start)
+            test_all(X[rows], *given, *space, out[rows])
+
+        run(test, split(len(X), n_threads(), least=4 * LANES))
