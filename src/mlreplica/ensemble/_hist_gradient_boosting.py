@@ -503,7 +503,10 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
                 p[i, 1] = self._loss.inverse_link(f[i, 0])
                 np.subtract(1.0, p[i, 1], out=p[i, 0])
 
-        run(fill, split(len(f), n_threads(), least=SMALL))
+        if len(f) < 2 * SMALL:
+            fill(slice(0, len(f)))
+        else:
+            run(fill, split(len(f), n_threads(), least=SMALL))
         return p
 
     def _targets(self, y):
