@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 from mlreplica import linear_model, svm
 from mlreplica.core import formulas
 
-from ._graph import convert, label, predicted, probabilities
+from ._graph import convert, label, parted, predicted, probabilities
 
 STEEPNESS = {"log_loss": 1.0, "logistic": 1.0, "exponential": 2.0}  # SGDClassifier's losses
 
@@ -40,15 +40,15 @@ def classified(model, graph, f):
 
 
 def against_the_rest(graph, f, factor, K):
-    """Each class's sigmoid(factor f) over their sum, in logarithms since all may be tiny."""
+    """Each class's sigmoid(factor f) over their sum; all the same if no class will have it."""
     z = graph.add("Mul", f, factor)
     if K == 2:
         return probabilities(graph, z, formulas.sigmoid, K)
-    small = graph.add("Exp", graph.add("Neg", graph.add("Abs", z)))
-    log_p = graph.add(
-        "Sub", graph.add("Min", z, 0.0), graph.add("Log", graph.add("Add", small, 1.0))
+    p = graph.add("Sigmoid", z)
+    none = graph.add("Equal", graph.add("ReduceSum", p, np.array([1]), keepdims=1), 0.0)
+    return parted(
+        graph, graph.add("Add", p, graph.add("Cast", none, to=graph.onnx.TensorProto.DOUBLE))
     )
-    return graph.add("Softmax", log_p, axis=1)
 
 
 for name in linear_model.__all__:
