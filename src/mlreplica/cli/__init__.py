@@ -27,7 +27,13 @@ def listen_for_ctrl_c():
     os.set_blocking(mouth, False)
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.set_wakeup_fd(mouth)
-    threading.Thread(target=lambda: os.read(ear, 1) and end_at_once(), daemon=True).start()
+
+    def listen():
+        while os.read(ear, 1)[0] != signal.SIGINT:
+            pass  # another signal that somebody handles
+        end_at_once()
+
+    threading.Thread(target=listen, daemon=True).start()
 
 
 def end_at_once():
