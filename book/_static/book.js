@@ -3,8 +3,9 @@
 (() => {
   // A page shows itself in its own faces: a face that comes late breaks lines anew and moves what is below.
   const page = document.documentElement, faces = ["1em 'Source Serif 4 Variable'", "italic 1em 'Source Serif 4 Variable'",
-    "1em 'Source Sans 3 Variable'", "1em 'Source Code Pro Variable'", "1em KaTeX_Main", "italic 1em KaTeX_Math"];
-  const loaded = Promise.all(faces.map((face) => document.fonts.load(face)));
+    "1em 'Source Sans 3 Variable'", "1em 'Source Code Pro Variable'", "1em KaTeX_Main", "italic 1em KaTeX_Math",
+    "1em KaTeX_AMS", "1em KaTeX_Size1", "1em KaTeX_Size2"];
+  const loaded = Promise.all(faces.map((face) => document.fonts.load(face, "aα")));
   const enough = new Promise((done) => setTimeout(done, 1500));
   const show = () => page.classList.remove("loading");
   page.classList.add("loading");
