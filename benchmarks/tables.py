@@ -88,9 +88,8 @@ def peers(table, winner):
         steps = preparation(needs(cls), table), model_for(cls, table, seed=0)
         found[f"scikit-learn {cls.__name__}"] = make_pipeline(*(s for s in steps if s is not None))
     LGBM = {"Classifier": LGBMClassifier, "Regressor": LGBMRegressor}[kind]
-    found[f"lightgbm {LGBM.__name__}"] = LGBM(
-        random_state=0, n_jobs=1, verbose=-1, categorical_feature=where or "auto"
-    )
+    told = {"categorical_feature": where} if where else {}
+    found[f"lightgbm {LGBM.__name__}"] = LGBM(random_state=0, n_jobs=1, verbose=-1, **told)
     return found
 
 
