@@ -66,6 +66,7 @@ class Cost:
     """What a model takes, from its timings (rows, fit seconds, predict seconds a row)."""
 
     def __init__(self, timings):
+        self.timings = timings
         sizes, fits, predicts = zip(*timings, strict=True)
         self.fit, self.predict = PowerLaw(sizes, fits), PowerLaw(sizes, predicts)
 

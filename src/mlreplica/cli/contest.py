@@ -2,7 +2,7 @@
 
 Everybody is timed on few rows, gets the rows that its fair share of the time allows, and then fits
 fold after fold; who needs longer than foretold stops after the folds it has. What is left in the
-end goes to those who had to do with few rows.
+end goes to those who had to do with few rows, by what their own fits have taken meanwhile.
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ from mlreplica.core import parallel
 SMALL = 20_000  # cells of a training table whose fits take no time worth foretelling
 TIMING = 0.06  # of the budget may go into finding out what fits take
 LOADING = 5  # times its share of that: more than loading kernels takes, so the model itself
+AGAIN = 3  # rounds at most in which those with few rows get more
 
 
 class Contest:
@@ -28,12 +29,16 @@ class Contest:
     def run(self, models):
         """{name: its Fits} of {name: class}."""
         self.fits, self.total = {name: {} for name in models}, len(self.folds) * len(models)
+        self.begin = self.clock()
         with listening():
             costs = self.timings(models)
             self.play(models, self.allot(costs))
-            cut = {name: rows for name, rows in self.rows.items() if rows < self.folds.full}
-            if cut and self.clock() < 0.7 * self.seconds:
-                self.again(models, cut, {name: costs[name] for name in cut})
+            for _ in range(AGAIN):
+                cut = {name: rows for name, rows in self.rows.items() if rows < self.folds.full}
+                if not cut or self.clock() > 0.7 * self.seconds:
+                    break
+                costs = {name: self.learned(name, costs[name]) for name in cut}
+                self.again(models, cut, costs)
         return {name: [fits[k] for k in sorted(fits)] for name, fits in self.fits.items()}
 
     def again(self, models, cut, costs):
@@ -42,6 +47,14 @@ class Contest:
         more = {name: models[name] for name, rows in cut.items() if self.rows[name] > 1.3 * rows}
         self.fits |= {name: {} for name in more}
         self.play(more, cap)
+
+    def learned(self, name, cost):
+        """The Cost of a model that has fitted more rows than it was timed on."""
+        seen = [fit for fit in self.fits[name].values() if not fit.error]
+        if not seen or seen[0].rows <= cost.timings[-1][0]:
+            return cost
+        fit, predict = np.median([fit.cpu for fit in seen], axis=0)
+        return Cost([*cost.timings, (seen[0].rows, fit, predict / self.folds.n_test)])
 
     def timings(self, models):
         """{name: Cost}, by fits on few rows, then more; nothing if the table is small."""
@@ -53,7 +66,10 @@ class Contest:
         def time_one(name, cls):
             self.progress(0, self.total, f"timing {name}")
             timings, n, compiled = [], first, self.clock.compiled
-            while n < full and (not timings or Cost(timings)(n, n) < patience):
+            # one timing says nothing of how a model grows: a second may cost more
+            while n < full and (
+                not timings or Cost(timings)(n, n) < patience * (4 if len(timings) == 1 else 1)
+            ):
                 fit = self.fit(-1, cls, n, test_rows=n)
                 dear = sum(fit.cpu) > LOADING * patience and self.clock.compiled == compiled
                 if not timings and not dear:
@@ -74,7 +90,8 @@ class Contest:
         full, n_test, number = self.folds.full, self.folds.n_test, len(self.folds)
         self.needed = {name: number * cost(full, n_test) for name, cost in costs.items()}
         left, threads = max(0.95 * self.seconds - self.clock(), 0.0), parallel.n_threads()
-        pace = self.cpu / (self.clock() * threads)  # what others on the machine leave us
+        spent = max(self.clock() - self.begin, 1e-3)
+        pace = self.cpu / (spent * threads)  # what others on the machine leave us
         cap = share(list(self.needed.values()), left * threads * min(max(pace, 0.1), 0.9))
         self.rows = {name: cost.rows(cap / number, full, n_test) for name, cost in costs.items()}
         return cap
