@@ -42,11 +42,14 @@ class Contest:
         return {name: [fits[k] for k in sorted(fits)] for name, fits in self.fits.items()}
 
     def again(self, models, cut, costs):
-        """Once more for those who can now have many more rows than they had."""
-        cap = self.allot(costs)
+        """Once more for those who can now have many more rows than they had, if time is enough."""
+        cap, before = self.allot(costs), dict(self.fits)
         more = {name: models[name] for name, rows in cut.items() if self.rows[name] > 1.3 * rows}
         self.fits |= {name: {} for name in more}
         self.play(more, cap)
+        for name in more:
+            if len(self.fits[name]) < len(before[name]):  # fewer folds than it had: as it was
+                self.fits[name], self.rows[name] = before[name], cut[name]
 
     def learned(self, name, cost):
         """The Cost of a model that has fitted more rows than it was timed on."""
