@@ -78,7 +78,7 @@ def check_load(opened):
 
 def check_still(page):
     """Nothing moves while it loads; once more where the machine was slower than the page waits."""
-    for _ in range(4):
+    for _ in range(2):
         moved = page.evaluate(MOVED)
         if moved < 0.02:
             return
