@@ -7,9 +7,8 @@
     "1em KaTeX_AMS", "1em KaTeX_Size1", "1em KaTeX_Size2"];
   const loaded = Promise.all(faces.map((face) => document.fonts.load(face, "aα")));
   const enough = new Promise((done) => setTimeout(done, 1500));
-  const show = () => page.classList.remove("loading");
   page.classList.add("loading");
-  Promise.race([loaded, enough]).finally(() => requestAnimationFrame(() => requestAnimationFrame(show)));
+  Promise.race([loaded, enough]).finally(() => page.classList.remove("loading"));
 })();
 
 addEventListener("DOMContentLoaded", () => {

@@ -66,7 +66,8 @@ def figure(alt, *, width=None, height=3.4, rows=1, columns=1, caption=None):
                 plt.close(ax.figure)
     label = escape(alt, quote=True)
     below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    panes = f'<div class="drawings" role="img" aria-label="{label}">{drawn}</div>'
+    place = f"--panes: {columns}; --pane: {width / columns:.4g}in"  # a place before its drawing
+    panes = f'<div class="drawings" role="img" aria-label="{label}" style="{place}">{drawn}</div>'
     display(HTML(f'<figure class="drawing">{panes}{below}</figure>'))
 
 
