@@ -4,6 +4,7 @@ import itertools
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 SITE = Path(__file__).parents[2] / "book" / "_build" / "html"
@@ -159,3 +160,29 @@ def test_a_pair_step_in_its_box(visit):
         assert held == sum(kind > 0 for kind in frame["support"])
         drawn = player.locator(".pane.margins .levels.border polyline").count()
         assert drawn == len(frame["curves"][1])
+
+
+def test_a_sequence_is_shaded_where_it_was_read(visit):
+    """Cells are as opaque as the recorded numbers, and the ring is around the place looked at."""
+    player = visit("perceptron.html").page.locator(".player").first
+    run = player.evaluate(RECORDING)["runs"][0]
+    cells = player.locator(".pane.sequence .cell").all()
+    for key, frame in (("Home", run[0]), ("ArrowRight", run[1]), ("End", run[-1])):
+        player.press(key)
+        shades = [float(cell.get_attribute("fill-opacity")) for cell in cells]
+        assert shades == frame["mistaken"]
+        ring = player.locator(".pane.sequence .ring").bounding_box()
+        cell = cells[frame["row"]].bounding_box()
+        assert [ring["x"], ring["y"]] == pytest.approx([cell["x"], cell["y"]], abs=3)
+
+
+def test_a_chain_is_drawn_as_far_as_it_went(visit):
+    player = visit("stochastic-gradient-descent.html").page.locator(".player:has(.chain)")
+    run = player.evaluate(RECORDING)["runs"][0]
+    for key, frames in (("Home", run[:1]), ("ArrowRight", run[:2]), ("End", run)):
+        player.press(key)
+        for k, field in enumerate(("left", "right")):
+            points = player.locator(".pane.chain .steps").nth(k).get_attribute("points").split()
+            walked = [value for frame in frames for value in frame[field]]
+            drawn = [float(point.split(",")[1]) for point in points]
+            assert np.corrcoef(drawn, walked)[0, 1] == pytest.approx(-1, abs=1e-4)  # pixels fall

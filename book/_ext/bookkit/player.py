@@ -228,6 +228,37 @@ def bars(field="coef", *, names=None, title="", labels=("", "")):
     return {"type": "bars", "field": field, "names": names, "title": title, "labels": labels}
 
 
+def sequence(symbols, field, *, at=None, states=None, title=""):
+    """Pane: a sequence in reading order, `symbols[t]` above a cell that a field shades.
+
+    `field` holds a number in [0, 1] for each place, or a row of them for each of the named
+    `states`; the field `at` is the place looked at.
+    """
+    return {
+        "type": "sequence",
+        "symbols": [str(symbol) for symbol in symbols],
+        "field": field,
+        "at": at,
+        "states": states,
+        "title": title,
+    }
+
+
+def chain(*fields, level=None, names=None, title="", labels=("step", "")):
+    """Pane: what Markov chains have visited so far, over the steps and as histograms beside.
+
+    A field holds the values since the last frame, one a step; `level` is a value to compare with.
+    """
+    return {
+        "type": "chain",
+        "fields": fields,
+        "level": level,
+        "names": names or {},
+        "title": title,
+        "labels": labels,
+    }
+
+
 def tree(left, right, texts, *, node="node", title=""):
     """Pane: a binary tree as it grows; a node is drawn when its parent has been split.
 
@@ -299,7 +330,7 @@ def player(frames, *panes, label, algorithm=None, slider=None, start=0, rate=2.0
         source that cite the same equations; a field `note` is shown as text.
     *panes
         What to draw: `plane`, `margins`, `box`, `fit`, `lines`, `contour`, `curve`, `path`,
-        `strip`, `matrix`, `bars`, `tree`, `table`.
+        `strip`, `matrix`, `bars`, `sequence`, `chain`, `tree`, `table`.
         A table of all numbers is added when none is given.
     label : str
         What is played, in one phrase: the title of the player, read aloud by screen readers.

@@ -396,6 +396,64 @@
       return { node: ax.svg, draw };
     },
 
+    // Places in reading order, twenty a line: a symbol above, a cell for each state below.
+    sequence(pane, runs) {
+      const states = (frame) => (Array.isArray(frame[pane.field][0]) ? frame[pane.field] : [frame[pane.field]]);
+      const many = pane.symbols.length, across = Math.min(many, 20), down = states(runs[0][0]).length;
+      const left = pane.states ? 74 : 12, size = (W - left - 12) / across, high = Math.min(size, 30);
+      const place = (i, k) => [left + (i % across) * size, 28 + Math.floor(i / across) * (down * high + 34) + k * high];
+      const last = place(many - 1, down)[1] + 12, svg = make("svg", { viewBox: `0 0 ${W} ${last}`, role: "img", "aria-label": pane.title || pane.type });
+      const cells = Array.from({ length: down }, (_, k) => pane.symbols.map((_, i) => {
+        const [x, y] = place(i, k);
+        return make("rect", { class: "cell", x: x + 1, y: y + 1, width: size - 2, height: high - 2, rx: 2 });
+      }));
+      const symbols = pane.symbols.map((symbol, i) => {
+        const [x, y] = place(i, 0);
+        return make("text", { class: "tick", x: x + size / 2, y: y - 6, "text-anchor": "middle" }, symbol);
+      });
+      const names = pane.symbols.flatMap((_, i) => (i % across || !pane.states ? [] : pane.states.map((name, k) => {
+        const [x, y] = place(i, k);
+        return make("text", { class: "tick", x: x - 8, y: y + high / 2 + 4, "text-anchor": "end" }, name);
+      })));
+      const ring = make("rect", { class: "ring", width: size, height: down * high, rx: 3 });
+      svg.append(...cells.flat(), ...symbols, ...names, ring);
+      const draw = (frame) => {
+        states(frame).forEach((row, k) => row.forEach((share, i) => set(cells[k][i], { "fill-opacity": clamp(share ?? 0, 0, 1) })));
+        const here = pane.at && frame[pane.at];
+        show(ring, Number.isInteger(here));
+        if (Number.isInteger(here)) [["x", 0], ["y", 1]].forEach(([name, k]) => set(ring, { [name]: place(here, 0)[k] }));
+      };
+      return { node: svg, draw };
+    },
+
+    // What chains have visited, step by step, and beside it how often: a frame holds the values since the last one.
+    chain(pane, runs) {
+      const visited = (run, field) => run.flatMap((f) => f[field]);
+      const all = range(runs.flatMap((run) => pane.fields.flatMap((field) => visited(run, field))), 0.04);
+      const steps = Math.max(...runs.map((run) => visited(run, pane.fields[0]).length)), BINS = 32, SHARE = 0.74;
+      const ax = axes(pane, [0, steps / SHARE], all, { xTicks: false }), edge = ax.x(steps);
+      for (const v of ticks(0, steps)) {
+        ax.svg.append(make("text", { class: "tick", x: ax.x(v), y: H - EDGE.bottom + 17, "text-anchor": "middle" }, tickText(v)));
+      }
+      const traces = pane.fields.map((_, k) => make("polyline", { class: "steps", style: `stroke:${colour(k)}` }));
+      const counts = pane.fields.map((_, k) => make("path", { class: "counts", style: `fill:${colour(k)}` }));
+      const level = Number.isFinite(pane.level) ? [make("line", { class: "fixed", x1: ax.box.x, x2: W, y1: ax.y(pane.level), y2: ax.y(pane.level) })] : [];
+      ax.plot.append(make("line", { class: "cursor", x1: edge, x2: edge, y1: ax.box.y, y2: ax.box.y + ax.box.height }), ...traces, ...counts, ...level);
+      const legend = pane.fields.length > 1 && make("p", { class: "legend" }, ...pane.fields.map((field, k) =>
+        make("span", {}, make("i", { style: `background:${colour(k)}` }), pane.names?.[field] ?? field)));
+      const draw = (frame, step, run) => {
+        pane.fields.forEach((field, k) => {
+          const values = visited(run.slice(0, step + 1), field), bins = new Array(BINS).fill(0);
+          for (const v of values) bins[clamp(Math.floor((BINS * (v - all[0])) / (all[1] - all[0])), 0, BINS - 1)]++;
+          const wide = (ax.box.x + ax.box.width - edge) / Math.max(...bins), high = ax.box.height / BINS;
+          set(traces[k], { points: joined(values.map((v, i) => [ax.x(i), ax.y(v)])) });
+          const outline = bins.map((n, i) => `H${(edge + n * wide).toFixed(1)}V${(ax.box.y + ax.box.height - (i + 1) * high).toFixed(1)}`);
+          set(counts[k], { d: `M${edge} ${ax.box.y + ax.box.height}${outline.join("")}H${edge}Z` });
+        });
+      };
+      return { node: ax.svg, draw, legend };
+    },
+
     tree(pane) {
       const across = Math.max(...pane.places.map(([x]) => x)), down = Math.max(...pane.places.map(([, y]) => y));
       const at = ([x, y]) => [40 + ((W - 80) * (x + (across ? 0 : 0.5))) / (across || 1), 22 + ((H - 70) * y) / (down || 1)];
