@@ -46,6 +46,7 @@ def build(tmp_path, monkeypatch):
     from sphinx.util.docutils import docutils_namespace
 
     monkeypatch.syspath_prepend(BOOK / "_ext")
+    monkeypatch.setattr("bookkit.source.source_pages", lambda app: ())  # the whole package's
     package = tmp_path / "package"
     package.mkdir()
     (package / "doubling.py").write_text(MODULE, encoding="utf-8")
