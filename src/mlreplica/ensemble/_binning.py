@@ -26,6 +26,7 @@ import numpy as np
 
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.scalars import larger, smaller
 
 CODES = 256  # 0 is "missing"
 SAMPLE = 200_000  # rows that choose the thresholds
@@ -160,7 +161,7 @@ def encode_rows(X, first, edges, low, scale, earlier, half, place, x, k, c, code
     """
     n, p = X.shape
     for start in range(0, n, LANES):
-        m = min(LANES, n - start)
+        m = smaller(LANES, n - start)
         for j in range(p):
             for i in range(m):
                 x[i] = X[start + i, j]
@@ -177,7 +178,7 @@ def rank(x, t, low, scale, earlier, half, k, c):
     """c ← (6) for the values of one column, side by side; k is room to work."""
     for i in range(len(c)):
         cell = (x[i] - low) * scale
-        cell = max(0.0, cell)  # if x is missing, too
+        cell = larger(0.0, cell)  # if x is missing, too
         k[i] = np.int32(cell if cell < CELLS - 1 else CELLS - 1.0)
     for i in range(len(c)):
         k[i] = earlier[k[i]]

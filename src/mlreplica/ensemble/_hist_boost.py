@@ -279,12 +279,13 @@ class Booster:
         node, sums = work.nodes[:nodes], work.sums[:nodes]
         column, leaf = node[:, SPLIT_ON].astype(np.int32), node[:, SPLIT_ON] < 0
         threshold = self.problem.edges[column, np.maximum(node[:, UP_TO] - 1, 0)]
+        test = np.where(leaf[:, None], 0, node)  # a leaf has none, only what was there before it
         return HistTree(
             column,
             np.where(leaf, np.inf, threshold),
-            node[:, UP_TO].astype(np.uint8),
-            np.where(leaf, 0, node[:, LEFT]).astype(np.int32),
-            node[:, MISSING].astype(np.uint8),
+            test[:, UP_TO].astype(np.uint8),
+            test[:, LEFT].astype(np.int32),
+            test[:, MISSING].astype(np.uint8),
             sums[:, VALUE].copy(),
             sums[:, WORTH].copy(),
             sums[:, ROWS].astype(np.int64),

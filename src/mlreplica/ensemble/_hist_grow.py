@@ -46,9 +46,11 @@ from mlreplica.core.crew import (
 )
 from mlreplica.core.jit import kernel
 from mlreplica.core.prefetch import hint
+from mlreplica.core.scalars import larger, smaller
 
 from ._histogram import (
     AT,
+    BEST,
     CATEGORICAL,
     CODE,
     COLUMN,
@@ -59,23 +61,29 @@ from ._histogram import (
     LAMBDA,
     LEAST_ROWS,
     LOW,
+    LOWER,
     MISSING_LEFT,
     MONOTONE,
     ONE,
     RATE,
+    ROWS,
     SHARE,
     SHIFT,
     SPLIT,
     STEP,
     UNIT_G,
     UNIT_H,
+    UPPER,
+    VALUE,
+    WORTH,
     ZERO,
+    G,
+    H,
     accumulate,
-    best_of_categories,
-    best_of_column,
     count_codes,
     left_codes,
     part,
+    scan,
     value_of,
 )
 
@@ -88,9 +96,6 @@ STRETCHES = 32  # the most parts of a partition
 # start … stop − 1 of the order, side of missing values, depth, histogram (−1: none), table; and two
 # lists that happen to be as long: leaves that can be split, and numbers of unused histograms
 SPLIT_ON, UP_TO, LEFT, START, END, MISSING, DEPTH, HIST, TABLE, HEAP, FREE = range(11)
-# and numbers: G, H, rows, value, lower and upper bound of the children's values, gain
-G, H, ROWS, VALUE, LOWER, UPPER, WORTH = range(7)
-BEST = 7  # from here on: the best split of a leaf
 MAX_LEAVES, MAX_DEPTH, BY_LEVEL, SLOTS, CLASSES, CLASS, FINISH, STRETCHED = range(8)
 LIMITS, ENDS, WORDS = SIZE, SIZE + 16, SIZE + 16 + STRETCHES  # where they stand in the crew's words
 FOUND = 5  # row of the scratch memory: the best split of the first child, then of the second
@@ -124,7 +129,7 @@ def partition(words, start, step, shift, table, rows, spare, lo, hi):
     """rows[lo:hi] ← those that go left, in order; spare[lo:] ← the others; where the left end."""
     left, right, last = lo, lo, hi - 1
     for i in range(lo, hi):
-        hint(words, start + np.int64(rows[min(i + 32, last)]) * step)
+        hint(words, start + np.int64(rows[smaller(i + 32, last)]) * step)
         r = rows[i]
         goes = np.int64(table[(np.int64(words[start + np.int64(r) * step]) >> shift) & 255])
         rows[left] = r
@@ -132,19 +137,6 @@ def partition(words, start, step, shift, table, rows, spare, lo, hi):
         left += goes
         right += 1 - goes
     return left
-
-
-@part
-def scan(w, hist, counts, exact, node, j, scratch, best):
-    """Write the best split of a node on column j over `best` if it gains more."""
-    column, note = w.columns[j], scratch[0, :0]
-    if len(w.notes):
-        note = w.notes[node, j]
-    H_j, sums = hist[256 * j : 256 * j + 256], w.sums[node]
-    if column[CATEGORICAL]:
-        best_of_categories(H_j, counts, exact, j, column, sums, w.rules, scratch, note, best)
-    else:
-        best_of_column(H_j, counts, exact, j, column, sums, w.rules, scratch, note, best)
 
 
 @part
@@ -159,24 +151,25 @@ def work(crew, part, w):
         )  # fmt: skip
     elif kind == CHILDREN:
         block, scratch = w.blocks[part], w.scratch[part]
-        start, wide, first = block[0], block[1], 256 * block[2]
-        smaller = w.hist[crew[JOB + 1 + SLOT], first : first + 1024 * wide]
+        wide, first, last = block[1], 256 * block[2], 256 * block[2] + 1024 * block[1]
+        lesser = w.hist[crew[JOB + 1 + SLOT], first:last]
         for child in range(2):
             job = JOB + 1 + 6 * child
-            node, slot = crew[job + NODE], crew[job + SLOT]
-            hist = w.hist[slot, first : first + 1024 * wide]
+            node, slot, best = crew[job + NODE], crew[job + SLOT], scratch[FOUND + child]
+            hist = w.hist[slot, first:last]
             if crew[job + MADE] == BY_ROWS:
                 lo, hi = crew[job + FROM], crew[job + TO]
-                accumulate(w.words, start, wide, w.q, w.rows[0], lo, hi, hist)  # (7)
+                accumulate(w.words, block[0], wide, w.q, w.rows[0], lo, hi, hist)  # (7)
             elif crew[job + MADE] == BY_SUBTRACTION:
-                for k in range(len(hist)):
-                    hist[k] -= smaller[k]  # (8)
-            if crew[job + SCAN]:
-                best = scratch[FOUND + child]
-                best[GAIN] = 0.0
-                for j in range(block[2], block[3]):
-                    if w.mask[child, j]:
-                        scan(w, w.hist[slot], w.counts, ZERO, node, j, scratch, best)
+                for k in range(1024 * wide):
+                    hist[k] -= lesser[k]  # (8)
+            best[GAIN] = 0.0
+            for j in range(block[2], block[3] * crew[job + SCAN]):
+                if w.mask[child, j]:
+                    scan(
+                        w.hist[slot], w.counts, ZERO, node, j, w.columns, w.sums, w.rules,
+                        w.notes, scratch, best,
+                    )  # fmt: skip
     else:
         settle(crew, w.nodes, w.nodes[part, HEAP], w.state, w.rows[0], w.sums, w.rules)
 
@@ -184,16 +177,12 @@ def work(crew, part, w):
 @part
 def settle(crew, nodes, leaf, state, rows, sums, rules):
     """Value (2) of a leaf from g and h themselves, times η; added to the scores if wanted."""
-    K, k, lo, hi = (
-        crew[LIMITS + CLASSES],
-        crew[LIMITS + CLASS],
-        nodes[leaf, START],
-        nodes[leaf, END],
-    )
+    K, k = crew[LIMITS + CLASSES], crew[LIMITS + CLASS]
+    lo, hi = nodes[leaf, START], nodes[leaf, END]
     g, h, f, last = state[0], state[1], state[2], len(rows) - 1
     a, b = 0.0, 0.0
     for i in range(lo, hi):
-        ahead = np.int64(rows[min(i + 32, last)]) * K + k
+        ahead = np.int64(rows[smaller(i + 32, last)]) * K + k
         hint(g, ahead)
         hint(h, ahead)
         r = np.int64(rows[i]) * K + k
@@ -204,7 +193,7 @@ def settle(crew, nodes, leaf, state, rows, sums, rules):
     sums[leaf, VALUE] = v
     if crew[LIMITS + FINISH]:
         for i in range(lo, hi):
-            hint(f, np.int64(rows[min(i + 32, last)]) * K + k)
+            hint(f, np.int64(rows[smaller(i + 32, last)]) * K + k)
             f[np.int64(rows[i]) * K + k] += v
 
 
@@ -261,7 +250,7 @@ def choose_columns(mask, child, node, active, keys, rules):
     allowed = 0
     for j in range(p):
         allowed += mask[child, j]
-    key, wanted = keys[node % len(keys)], max(1, int(np.ceil(rules[SHARE] * allowed)))
+    key, wanted = keys[node % len(keys)], larger(ONE, np.int64(np.ceil(rules[SHARE] * allowed)))
     for _ in range(allowed - wanted):  # leave out the largest keys
         worst = -1
         for j in range(p):
@@ -313,25 +302,24 @@ def pop(nodes, sums, by_level, size):
 
 
 @part
-def best_block(scratch, child, best):
-    """best ← the best split of all blocks, on the first column if several are equal."""
-    best[GAIN] = 0.0
+def best_block(scratch, child, this):
+    """A node's best split ← that of all blocks, on the first column if several are equal."""
+    this[BEST + GAIN] = 0.0
     for b in range(len(scratch) - 1):
-        if scratch[b, FOUND + child, GAIN] > best[GAIN]:
+        if scratch[b, FOUND + child, GAIN] > this[BEST + GAIN]:
             for k in range(SPLIT):
-                best[k] = scratch[b, FOUND + child, k]
-    return best[GAIN] > 0.0
+                this[BEST + k] = scratch[b, FOUND + child, k]
+    return this[BEST + GAIN] > 0.0
 
 
 @part
 def divide(crew, w, node):
     """Sort the rows of a node by its split; where the right ones begin."""
-    split, rows, spare = w.sums[node, BEST:], w.rows[0], w.rows[1]
-    j, lo, m = int(split[COLUMN]), w.nodes[node, START], w.nodes[node, END] - w.nodes[node, START]
-    hist = w.hist[w.nodes[node, HIST], 256 * j : 256 * j + 256]
-    scratch = w.scratch[len(w.blocks)]
-    left_codes(split, hist, w.columns[j], w.sums[node], w.rules, scratch, w.tables[0])
-    parts = max(ONE, min(crew[LIMITS + STRETCHED], m // STRETCH))
+    rows, spare, this, hist = w.rows[0], w.rows[1], w.sums[node], w.hist[w.nodes[node, HIST]]
+    lo, m = w.nodes[node, START], w.nodes[node, END] - w.nodes[node, START]
+    j = np.int64(this[BEST + COLUMN])
+    left_codes(hist, j, w.columns, this, w.rules, w.scratch[len(w.blocks)], w.tables[0])
+    parts = larger(ONE, smaller(crew[LIMITS + STRETCHED], m // STRETCH))
     crew[JOB], crew[JOB + 1], crew[JOB + 2] = PARTITION, lo, m
     crew[JOB + 3], crew[JOB + 4] = j, parts
     share(crew, parts, w)
@@ -361,7 +349,10 @@ def recount(w, node):
     for j in range(p):
         w.bests[j, GAIN], w.bests[j, SPLIT] = 0.0, 0.0
         if w.mask[0, j]:
-            scan(w, hist, counts, ZERO, node, j, scratch, w.bests[j])
+            scan(
+                hist, counts, ZERO, node, j, w.columns, w.sums, w.rules, w.notes, scratch,
+                w.bests[j],
+            )  # fmt: skip
     while True:
         top = ZERO
         for j in range(1, p):
@@ -371,7 +362,7 @@ def recount(w, node):
             break
         count_codes(w.words, w.columns[top], w.rows[0], lo, hi, counts)
         best[GAIN], best[SPLIT] = 0.0, 1.0
-        scan(w, hist, counts, ONE, node, top, scratch, best)
+        scan(hist, counts, ONE, node, top, w.columns, w.sums, w.rules, w.notes, scratch, best)
     for k in range(SPLIT):
         w.sums[node, BEST + k] = best[k]
     return best[GAIN] > 0.0
@@ -388,26 +379,32 @@ def new_node(nodes, sums, node, start, end, depth):
 @part
 def branch(nodes, sums, columns, mask, active, rules, node, middle, first):
     """Make the children `first` and `first` + 1 of a node, whose split is taken."""
-    this, split, depth = sums[node], sums[node, BEST:], nodes[node, DEPTH] + 1
-    j, start, end = int(split[COLUMN]), nodes[node, START], nodes[node, END]
-    nodes[node, SPLIT_ON], nodes[node, UP_TO], nodes[node, LEFT] = j, int(split[CODE]), first
-    nodes[node, MISSING] = split[MISSING_LEFT] > 0.0
+    this, depth, start, end = (
+        sums[node],
+        nodes[node, DEPTH] + 1,
+        nodes[node, START],
+        nodes[node, END],
+    )
+    j = np.int64(this[BEST + COLUMN])
+    nodes[node, SPLIT_ON], nodes[node, UP_TO], nodes[node, LEFT] = j, this[BEST + CODE], first
+    nodes[node, MISSING] = this[BEST + MISSING_LEFT] > 0.0
     if not columns[j, HAS_MISSING]:  # a missing value that was never met: the larger child
         nodes[node, MISSING] = middle - start > end - middle
-    this[WORTH] = split[GAIN]
+    this[WORTH] = this[BEST + GAIN]
     new_node(nodes, sums, first, start, middle, depth)
     new_node(nodes, sums, first + 1, middle, end, depth)
-    for child in range(2):
-        new = sums[first + child]
-        new[G] = split[G_LEFT] if child == 0 else this[G] - split[G_LEFT]
-        new[H] = split[H_LEFT] if child == 0 else this[H] - split[H_LEFT]
+    left, right = sums[first], sums[first + 1]
+    left[G], left[H] = this[BEST + G_LEFT], this[BEST + H_LEFT]
+    right[G], right[H] = this[G] - left[G], this[H] - left[H]
+    for child in range(first, first + 2):
+        new = sums[child]
         new[LOWER], new[UPPER] = this[LOWER], this[UPPER]
         new[VALUE] = value_of(new[G], new[H], rules[LAMBDA], this[LOWER], this[UPPER])
-    half = 0.5 * (sums[first, VALUE] + sums[first + 1, VALUE])
+    half = 0.5 * (left[VALUE] + right[VALUE])
     if columns[j, MONOTONE] > 0:
-        sums[first, UPPER] = sums[first + 1, LOWER] = half
+        left[UPPER] = right[LOWER] = half
     elif columns[j, MONOTONE] < 0:
-        sums[first, LOWER] = sums[first + 1, UPPER] = half
+        left[LOWER] = right[UPPER] = half
     for k in range(len(mask) - 2):
         active[first, k] = active[first + 1, k] = active[node, k] & mask[2 + k, j]
 
@@ -432,18 +429,16 @@ def grow(crew, leads, w):
         w.active[0, k] = 1
     count, n_leaves, n_tables, size = ONE, ONE, ONE, ZERO
     if n >= 2 * rules[LEAST_ROWS] and most > 1:
-        order_child(crew, ZERO, ZERO, nodes, ZERO, BY_ROWS, ZERO)
-        order_child(crew, ONE, ZERO, nodes, ZERO, ZERO, ZERO)
-        share(crew, blocks, w)
-        total = np.int64(0)
-        for code in range(256):
-            total += w.hist[0, code]
+        total = ZERO
+        for i in range(n):
+            total += w.q[i]
         sums[0, G] = rules[UNIT_G] * np.float64(total >> 32)
         sums[0, H] = rules[UNIT_H] * np.float64(total & LOW)
         choose_columns(w.mask, ZERO, ZERO, w.active, w.keys, rules)
-        order_child(crew, ZERO, ZERO, nodes, ZERO, ZERO, ONE)
+        order_child(crew, ZERO, ZERO, nodes, ZERO, BY_ROWS, ONE)
+        order_child(crew, ONE, ZERO, nodes, ZERO, ZERO, ZERO)
         share(crew, blocks, w)
-        if best_block(w.scratch, ZERO, sums[0, BEST:]):
+        if best_block(w.scratch, ZERO, sums[0]):
             size = push(nodes, sums, by_level, size, ZERO)
     while size > 0 and n_leaves < most:
         node = pop(nodes, sums, by_level, size)
@@ -455,7 +450,7 @@ def grow(crew, leads, w):
             nodes[node, HIST] = kept
         slot = nodes[node, HIST]
         middle = divide(crew, w, node)
-        fewest = min(middle - nodes[node, START], nodes[node, END] - middle)
+        fewest = smaller(middle - nodes[node, START], nodes[node, END] - middle)
         if fewest < rules[LEAST_ROWS]:
             again = recount(w, node)
             if slot == kept:
@@ -492,14 +487,14 @@ def grow(crew, leads, w):
             free -= 1
             other = nodes[free, FREE]
         both = np.int64(sums[small, ROWS] >= 2 * rules[LEAST_ROWS])
-        choose_columns(w.mask, ZERO, small, w.active, w.keys, rules)
-        choose_columns(w.mask, ONE, large, w.active, w.keys, rules)
+        for child in range(2):
+            choose_columns(w.mask, child, large if child else small, w.active, w.keys, rules)
         order_child(crew, ZERO, small, nodes, other, BY_ROWS, both)
         order_child(crew, ONE, large, nodes, slot, BY_SUBTRACTION, ONE)
         share(crew, blocks, w)
         for child in range(2):
             leaf, hist = (large, slot) if child else (small, other)
-            if (child or both) and best_block(w.scratch, child, sums[leaf, BEST:]):
+            if (child or both) and best_block(w.scratch, child, sums[leaf]):
                 size = push(nodes, sums, by_level, size, leaf)
                 nodes[leaf, HIST] = hist if hist < kept else -1
             elif hist < kept:

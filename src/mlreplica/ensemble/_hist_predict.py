@@ -26,6 +26,7 @@ import numpy as np
 
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.scalars import bits, smaller
 
 from ._binning import CODES, LANES, bins_of, rank
 
@@ -216,7 +217,7 @@ def test_all(
     K, width = total.shape
     each = len(leaves) // K
     for first in range(0, n, width):
-        m = min(width, n - first)
+        m = smaller(width, n - first)
         for i in range(m):
             for j in range(p):
                 x[j, i] = X[first + i, j]
@@ -265,7 +266,7 @@ def lowest_bits(b, words, leaf):
             w |= np.uint32(b[4 * h + 2, i]) << np.uint32(16)
             w |= np.uint32(b[4 * h + 3, i]) << np.uint32(24)
             lowest = np.float32(np.int32(w & (~w + np.uint32(1))))
-            place = (lowest.view(np.int32) >> 23 & 255) - 127
+            place = (bits(lowest) >> 23 & 255) - 127
             leaf[i] = 32 * h + place if w != 0 or h == words - 1 else leaf[i]
 
 

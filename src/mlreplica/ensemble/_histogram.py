@@ -43,6 +43,7 @@ import numpy as np
 
 from mlreplica.core.jit import kernel
 from mlreplica.core.prefetch import hint
+from mlreplica.core.scalars import bits, larger, smaller
 
 part = kernel(part=True, borrow=True)  # of `grow` in `_hist_grow.py`, compiled with it
 LOW = 0xFFFFFFFF
@@ -51,9 +52,11 @@ ZERO, ONE = np.int64(0), np.int64(1)
 AHEAD = 24  # rows: how early memory is asked for
 NOISE = 1e-10  # a gain that is a smaller part of the node's worth is none
 SUPPORT = 10.0  # rows a category must have to be told apart, and the smoothing of its mean
+G, H, ROWS, VALUE, LOWER, UPPER, WORTH = range(7)  # of a node: bounds are of the children's values
 GAIN, COLUMN, CODE, MISSING_LEFT, G_LEFT, H_LEFT, BACKWARD = range(7)  # of a split
 SPLIT = 7
-ORDER = 4  # row of the scratch memory: codes of categories by their mean
+BEST = 7  # of a node, from here on: its best split
+GAINS, ORDER = 3, 4  # rows of the scratch memory, after three of sums: codes of categories by mean
 # of a column: codes in use, has missing values, is categorical, monotone direction; and where its
 # codes stand: first word, words from row to row, bits to the right of the code
 N_BINS, HAS_MISSING, CATEGORICAL, MONOTONE, AT, STEP, SHIFT = range(7)
@@ -80,38 +83,38 @@ def pack(g, h, repeats, K, k, first, stop, s_g, s_h, q):
     """
     for i in range(first, stop):
         times = repeats[i] if len(repeats) else 1.0
-        once = 1.0 / max(times, 1.0)
+        once = 1.0 / larger(times, 1.0)
         a = np.int64(times * np.floor(g[i * K + k] * once * s_g + 0.5))
         q[i] = (a << 32) + np.int64(times * np.floor(h[i * K + k] * once * s_h + 0.5))
 
 
 @part
-def add4(H, at, word, v):
+def add4(hist, at, word, v):
     """Add v at the four codes of a word: columns `at`/256 and the three after it."""
-    H[at + (word & 255)] += v
-    H[at + 256 + ((word >> 8) & 255)] += v
-    H[at + 512 + ((word >> 16) & 255)] += v
-    H[at + 768 + (word >> 24)] += v
+    hist[at + (word & 255)] += v
+    hist[at + 256 + ((word >> 8) & 255)] += v
+    hist[at + 512 + ((word >> 16) & 255)] += v
+    hist[at + 768 + (word >> 24)] += v
 
 
 @part
-def accumulate(words, start, wide, q, rows, lo, hi, H):
-    """H (wide·4·256,) ← the histograms (7) of a block over rows[lo:hi]."""
-    for j in range(wide * 1024):
-        H[j] = 0
+def accumulate(words, start, wide, q, rows, lo, hi, hist):
+    """hist (wide·4·256,) ← the histograms (7) of a block over rows[lo:hi]."""
+    for k in range(wide * 1024):
+        hist[k] = 0
     last = hi - 1
     for i in range(lo, hi):
-        ahead = np.int64(rows[min(i + AHEAD, last)])
+        ahead = np.int64(rows[smaller(i + AHEAD, last)])
         hint(words, start + ahead * wide)
         hint(q, ahead)
         r = np.int64(rows[i])
         v, at = q[r], start + r * wide
         if wide == 4:  # a loop of known length is unrolled
             for k in range(4):
-                add4(H, 1024 * k, np.int64(words[at + k]), v)
+                add4(hist, 1024 * k, np.int64(words[at + k]), v)
         else:
             for k in range(wide):
-                add4(H, 1024 * k, np.int64(words[at + k]), v)
+                add4(hist, 1024 * k, np.int64(words[at + k]), v)
 
 
 @part
@@ -128,147 +131,126 @@ def count_codes(words, column, rows, lo, hi, C):
 def value_of(G, H, penalty, lower, upper):
     """(2) within bounds; the tiny number keeps a leaf without curvature at 0."""
     v = -G / (H + penalty + 1e-15)
-    return min(max(v, lower), upper)
+    return smaller(larger(v, lower), upper)
 
 
 @part
-def candidates(sums, end, g0, h0, c0, exact, node, rules, monotone, gains):
-    """gains[k] ← (3) of "code ≤ k + 1 goes left", 0 where it is not allowed; the largest.
+def candidates(scratch, end, g0, h0, c0, exact, node, rules, monotone):
+    """scratch[GAINS, k] ← (3) of "code ≤ k + 1 goes left", 0 where not allowed; the largest's bits.
 
-    sums: G, H and, if exact, rows up to each code; g0, h0, c0: of missing values sent left.
-    node: G, H, rows, value, lower and upper bound of the node.
+    scratch: G and H, in whole numbers, and, if exact, rows up to each code; g0, h0, c0: G, H and
+    rows that are missing and go left.
     """
-    G, H, n, v, lower, upper = node[0], node[1], node[2], node[3], node[4], node[5]
-    penalty, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_ROWS] if exact else -np.inf
-    least_H = rules[LEAST_H]
-    GL, HL, CL = sums[0], sums[1], sums[2]
-    worth = G * v
-    least_gain = max(rules[LEAST_GAIN], -NOISE * worth)
+    unit_g, unit_h, g, h, n = rules[UNIT_G], rules[UNIT_H], node[G], node[H], node[ROWS]
+    worth, lower, upper = g * node[VALUE], node[LOWER], node[UPPER]
+    penalty, least_H, least_rows = rules[LAMBDA] + 1e-15, rules[LEAST_H], -np.inf
+    if exact:
+        least_rows = rules[LEAST_ROWS]
+    least_gain = larger(rules[LEAST_GAIN], -NOISE * worth)
+    GL, HL, CL, gains = scratch[0], scratch[1], scratch[2], scratch[GAINS]
     for k in range(end):
-        gl, hl, cl = GL[k] + g0, HL[k] + h0, CL[k] + c0
-        gr, hr, cr = G - gl, H - hl, n - cl
-        vl, vr = -gl / (hl + penalty), -gr / (hr + penalty)
-        vl = lower if vl < lower else vl  # noqa: FURB136
-        vl = upper if vl > upper else vl  # noqa: FURB136
-        vr = lower if vr < lower else vr  # noqa: FURB136
-        vr = upper if vr > upper else vr  # noqa: FURB136
+        gl, hl, cl = unit_g * GL[k] + g0, unit_h * HL[k] + h0, CL[k] + c0
+        gr, hr, cr = g - gl, h - hl, n - cl
+        vl = smaller(larger(-gl / (hl + penalty), lower), upper)
+        vr = smaller(larger(-gr / (hr + penalty), lower), upper)
         gain = worth - gl * vl - gr * vr
         allowed = (cl >= least_rows) & (cr >= least_rows) & (hl >= least_H) & (hr >= least_H)
         allowed &= (monotone * (vr - vl) >= 0.0) & (gain > least_gain)
         gains[k] = gain if allowed else 0.0
-    bits = gains.view(np.int64)  # numbers ≥ 0 are ordered as their bits
-    top = 0
+    top = ZERO
     for k in range(end):
-        top = max(top, bits[k])
+        top = larger(top, bits(gains[k]))  # numbers ≥ 0 are ordered as their bits
     return top
 
 
 @part
-def best_of_column(H, C, exact, j, column, node, rules, scratch, note, best):
-    """Write the best split on column j over `best` if it gains more; all gains in `note`."""
-    sums, gains = scratch[:3], scratch[3]
-    m, unit_g, unit_h = column[N_BINS], rules[UNIT_G], rules[UNIT_H]
-    for k in range(len(note)):
-        note[k] = 0.0
-    acc = np.int64(0)
-    for k in range(m):
-        acc += H[k + 1]
-        sums[0, k] = np.float64(acc >> 32)
-        sums[1, k] = np.float64(acc & LOW)
-    for k in range(m):
-        sums[0, k] *= unit_g
-        sums[1, k] *= unit_h
-    if exact:
-        rows = np.int64(0)
-        for k in range(m):
-            rows += C[k + 1]
-            sums[2, k] = rows
-    g0 = h0 = c0 = 0.0
-    for missing_left in range(1 + column[HAS_MISSING]):
-        end = m if column[HAS_MISSING] > missing_left else m - 1  # last: missing against the rest
-        if missing_left:
-            g0, h0 = unit_g * np.float64(H[0] >> 32), unit_h * np.float64(H[0] & LOW)
-            c0 = np.float64(C[0])
-        top = candidates(sums, end, g0, h0, c0, exact, node, rules, column[MONOTONE], gains)
-        for k in range(min(end, len(note))):
-            note[k + 1] = max(note[k + 1], gains[k])
-        if top == 0:
-            continue
-        bits = gains.view(np.int64)
-        k = end - 1 if missing_left else 0  # equal gains: as if from the right
-        while bits[k] != top:
-            k += -1 if missing_left else 1
-        if gains[k] > best[GAIN]:
-            best[GAIN], best[COLUMN], best[CODE] = gains[k], j, k + 1
-            best[MISSING_LEFT], best[BACKWARD] = missing_left, 0
-            best[G_LEFT], best[H_LEFT] = sums[0, k] + g0, sums[1, k] + h0
-
-
-@part
-def order_categories(H, column, node, rules, scratch):
-    """The codes with enough rows in the order of (9), means smoothed; how many there are."""
-    rows_a_unit = node[2] / node[1] if node[1] > 0.0 else 0.0
+def order_categories(hist, column, node, rules, scratch):
+    """The codes with enough rows in the order of (9), means smoothed; how many, 0 if only one."""
+    rows_a_unit = node[ROWS] / node[H] if node[H] > 0.0 else 0.0
     means, order, used = scratch[0], scratch[ORDER], 0
     for code in range(column[N_BINS] + 1):
-        h = rules[UNIT_H] * np.float64(H[code] & LOW)
+        h = rules[UNIT_H] * np.float64(hist[code] & LOW)
         if h * rows_a_unit < SUPPORT:
             continue
-        mean = rules[UNIT_G] * np.float64(H[code] >> 32) / (h + SUPPORT)
+        mean = rules[UNIT_G] * np.float64(hist[code] >> 32) / (h + SUPPORT)
         k = used
         while k > 0 and means[k - 1] > mean:
             means[k], order[k] = means[k - 1], order[k - 1]
             k -= 1
         means[k], order[k] = mean, code
         used += 1
-    return used
+    return used if used > 1 else 0
 
 
 @part
-def best_of_categories(H, C, exact, j, column, node, rules, scratch, note, best):
-    """The same where codes have no order: by the mean, as if it were one, from both ends.
+def scan(hists, counts, exact, node, j, columns, nodes, rules, notes, scratch, best):
+    """Write the best split of a node on column j over `best` if it gains more; gains in `notes`.
 
-    Rare categories always go right, with at least half of the others; so does an unknown one.
+    Numbers are tried two ways if some are missing: these go right, or left. Categories have no
+    order; they are taken by their mean, as if it were one, from either end. Rare ones always go
+    right, with at least half of the others, and so does an unknown one.
     """
-    used = order_categories(H, column, node, rules, scratch)
-    if used < 2:
-        return
-    sums, gains, order = scratch[:3], scratch[3], scratch[ORDER]
-    for backward in range(2):
-        end = (used + 1) // 2 - backward
-        G, h, rows = 0.0, 0.0, 0.0
-        for k in range(end):
-            code = np.int64(order[used - 1 - k] if backward else order[k])
-            G += rules[UNIT_G] * np.float64(H[code] >> 32)
-            h += rules[UNIT_H] * np.float64(H[code] & LOW)
-            rows += C[code]
-            sums[0, k], sums[1, k], sums[2, k] = G, h, rows
-        top = candidates(sums, end, 0.0, 0.0, 0.0, exact, node, rules, ZERO, gains)
-        for k in range(min(end, len(note))):
-            note[np.int64(order[used - 1 - k] if backward else order[k])] = gains[k]
+    column, this, hist = columns[j], nodes[node], hists[256 * j : 256 * j + 256]
+    GL, HL, CL, gains, order = scratch[0], scratch[1], scratch[2], scratch[GAINS], scratch[ORDER]
+    m, unordered, g0, h0, c0 = column[N_BINS], column[CATEGORICAL], 0.0, 0.0, 0.0
+    if unordered:
+        m = order_categories(hist, column, this, rules, scratch)
+    if len(notes):
+        for code in range(256):
+            notes[node, j, code] = 0.0
+    for way in range(1 + (column[HAS_MISSING] | unordered)):
+        missing_left, backward = way * (1 - unordered), way * unordered
+        first, step = backward * (m - 1), 1 - 2 * backward  # of the categories, in their order
+        end = m if column[HAS_MISSING] > way else m - 1  # last: missing against the rest
+        total, rows = ZERO, ZERO
+        if unordered:
+            end = (m + 1) // 2 - way
+            for k in range(end):
+                code = np.int64(order[first + step * k])
+                total += hist[code]
+                rows += counts[code]
+                GL[k], HL[k], CL[k] = np.float64(total >> 32), np.float64(total & LOW), rows
+        elif missing_left:
+            g0 = rules[UNIT_G] * np.float64(hist[0] >> 32)
+            h0 = rules[UNIT_H] * np.float64(hist[0] & LOW)
+            c0 = np.float64(counts[0])
+        else:
+            for k in range(m):
+                total += hist[k + 1]
+                GL[k], HL[k] = np.float64(total >> 32), np.float64(total & LOW)
+            if exact:
+                for k in range(m):
+                    rows += counts[k + 1]
+                    CL[k] = rows
+        top = candidates(scratch, end, g0, h0, c0, exact, this, rules, column[MONOTONE])
+        if len(notes):
+            for k in range(end):
+                code = np.int64(order[first + step * k]) if unordered else k + 1
+                notes[node, j, code] = larger(notes[node, j, code], gains[k])
         if top == 0:
             continue
-        bits = gains.view(np.int64)
-        k = 0
-        while bits[k] != top:
-            k += 1
+        # equal gains: as if from the right
+        k, step = missing_left * (end - 1), 1 - 2 * missing_left
+        while bits(gains[k]) != top:
+            k += step
         if gains[k] > best[GAIN]:
             best[GAIN], best[COLUMN], best[CODE] = gains[k], j, k + 1
-            best[MISSING_LEFT], best[BACKWARD] = 0, backward
-            best[G_LEFT], best[H_LEFT] = sums[0, k], sums[1, k]
+            best[MISSING_LEFT], best[BACKWARD] = missing_left, backward
+            best[G_LEFT], best[H_LEFT] = rules[UNIT_G] * GL[k] + g0, rules[UNIT_H] * HL[k] + h0
 
 
 @part
-def left_codes(split, H, column, node, rules, scratch, table):
-    """table[code] ← whether a split sends the code left; missing codes it never met go right."""
-    k = np.int64(split[CODE])
-    if column[CATEGORICAL]:
-        for code in range(256):
-            table[code] = 0
-        used = order_categories(H, column, node, rules, scratch)
-        for i in range(k):
-            place = used - 1 - i if split[BACKWARD] > 0.0 else i
-            table[np.int64(scratch[ORDER, place])] = 1
-        return
+def left_codes(hists, j, columns, this, rules, scratch, table):
+    """table[code] ← whether a node's split sends it left; missing codes it never met go right."""
+    k = np.int64(this[BEST + CODE])
     for code in range(256):
         table[code] = code <= k
-    table[0] = split[MISSING_LEFT] > 0.0
+    table[0] = this[BEST + MISSING_LEFT] > 0.0
+    if columns[j, CATEGORICAL]:
+        for code in range(256):
+            table[code] = 0
+        hist = hists[256 * j : 256 * j + 256]
+        used = order_categories(hist, columns[j], this, rules, scratch)
+        for i in range(k):
+            place = used - 1 - i if this[BEST + BACKWARD] > 0.0 else i
+            table[np.int64(scratch[ORDER, place])] = 1
