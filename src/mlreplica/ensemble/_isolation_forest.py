@@ -17,12 +17,13 @@ the cost of a fit does not depend on n at all: T ψ log ψ.
 Liu, Ting, Zhou, Isolation forest (2008).
 """
 
+from functools import lru_cache
 from numbers import Integral, Real
 from warnings import warn
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, OutlierMixin, _fit_context
+from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -34,27 +35,27 @@ from mlreplica.tree import ExtraTreeRegressor
 
 from ._forest_base import Made
 from ._isolation_members import as_trees
-from ._isolation_trees import (
-    STEP,
-    Forest,
-    add_paths,
-    average_path,
-    draw,
-    isolate,
-    splitmix,
-    together,
-)
+from ._isolation_trees import Forest, add_paths, average_path, draw, isolate, together
 
 LARGEST = np.iinfo(np.int32).max
+GOLDEN = 0x9E3779B1  # multiples of it modulo LARGEST keep far apart
 BATCH = 1 << 20  # entries of X, or rows drawn, at a time
+LATE = 6400  # rows that the first thread is ahead when another one has woken up: 0.15 ms
 
 
 def numbers(random_state, k):
-    """k seeds; from a number without NumPy's generator, which takes longer than many trees."""
-    if not isinstance(random_state, Integral):
-        return check_random_state(random_state).randint(LARGEST, size=k)
-    z = np.arange(1, k + 1, dtype=np.uint64) * STEP + np.uint64(random_state)
-    return (splitmix(z) >> np.uint64(33)).astype(np.int64)
+    """k seeds, one after the other: their streams differ; where they begin, `random_state` says."""
+    if isinstance(random_state, Integral):  # NumPy's generator takes longer than many trees
+        start = int(random_state) * GOLDEN % LARGEST
+    else:
+        start = check_random_state(random_state).randint(LARGEST)
+    return np.arange(start, start + k)
+
+
+@lru_cache(maxsize=8)
+def average_paths(m):
+    """c(0), …, c(m)."""
+    return average_path(np.arange(m + 1))
 
 
 def none(n):
@@ -159,7 +160,6 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Grow the trees.
 
@@ -177,6 +177,7 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         IsolationForest
             The fitted forest.
         """
+        self._validate_params()
         X = self._rows(X, reset=True)
         n, p = X.shape
         if sample_weight is not None:
@@ -253,7 +254,7 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         T, m, (n, p) = len(seeds), self.max_samples_, X.shape
         max_depth = int(np.ceil(np.log2(max(m, 2))))
         N = min(2 * m - 1, 2 ** (max_depth + 1) - 1)
-        c = average_path(np.arange(m + 1))
+        c = average_paths(m)
         known = self._sample_weight is not None or sp.issparse(X)
 
         def memory(T):
@@ -279,13 +280,17 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         def grow(*batch):
             isolate(*batch)
             nodes, (size, depth), _ = batch[-3:]
-            return Forest(*(a[: size.sum()] for a in nodes), size, depth)
+            N = size.sum()
+            return Forest(*(a[:N] for a in nodes), size, depth)
 
-        threads = n_threads(self.n_jobs) if T * m > 1 << 14 else 1  # 0.4 ms of work
-        cost = T * m * (p if sp.issparse(X) else 1)
-        parts = [seeds[some] for some in split(T, max(threads, cost // BATCH))]
-        if len(parts) > threads:
+        threads = n_threads(self.n_jobs) if T * m > 1 << 14 else 1
+        batches = T * m * (p if sp.issparse(X) else 1) // BATCH
+        if batches > threads:
+            parts = [seeds[some] for some in split(T, batches)]
             return together(run(lambda part: grow(*batch(part)), parts, n_jobs=self.n_jobs))
+        each = max(T - LATE // m, 0) // threads  # trees of a thread that wakes up late
+        ends = [T - k * each for k in range(threads)]
+        parts = [seeds[: ends[-1]], *(seeds[end - each : end] for end in reversed(ends[:-1]))]
         return together(share(grow, batch, parts))
 
     def _rows(self, X, reset=False):

@@ -30,6 +30,7 @@ import numpy as np
 from mlreplica.core.jit import formula, kernel
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(0xFFFFFFFF)
 TOGETHER = 64  # rows that walk at a time
 FEATURE = (1 << 31) - 1  # bits of a link: child << 32 | missing goes right << 31 | feature
 
@@ -95,6 +96,12 @@ def forget(seen: Any, rows: Any) -> None:
         seen[rows[i] >> 6] = 0
 
 
+@lean
+def stream(seed: Any) -> Any:
+    """The state from which the random numbers of a seed follow, `STEP` by `STEP`."""
+    return splitmix(np.uint64(seed) * STEP + STEP)
+
+
 @kernel(borrow=True)
 def draw(seeds: Any, n: int, replace: bool, drawn: Any, seen: Any) -> None:
     """Fill row t of `drawn` with numbers below n; `seen`: a bit for each of them, all 0.
@@ -104,35 +111,57 @@ def draw(seeds: Any, n: int, replace: bool, drawn: Any, seen: Any) -> None:
     """
     m = drawn.shape[1]
     others = not replace and 2 * m > n
+    wanted = n - m if others else m
     for t in range(len(seeds)):
-        s = np.uint64(seeds[t])
-        for i in range(n - m if others else m):
+        rows, s = drawn[t], stream(seeds[t])
+        for i in range(wanted):  # first all, as most will be new
             s += STEP
-            r = below(splitmix(s), n)
+            rows[i] = below(splitmix(s), n)
+        for i in range(0 if replace else wanted):
+            r = np.uint64(rows[i])
             while has(seen, r):
                 s += STEP
                 r = below(splitmix(s), n)
-            if not replace:
-                put(seen, r)
-            if not others:
-                drawn[t, i] = r
-        k = 0
-        for r in range(n if others else 0):
-            drawn[t, k] = r
-            k += not has(seen, np.uint64(r))
+            put(seen, r)
+            rows[i] = r
         if others:
+            k = 0
+            for r in range(n):
+                if not has(seen, np.uint64(r)):
+                    rows[k] = r
+                    k += 1
             seen[:] = 0
         elif not replace:
-            forget(seen, drawn[t])
+            forget(seen, rows)
+
+
+@lean
+def points(drawn: Any, p: Any, replace: bool, seen: Any, rows: Any) -> Any:
+    """Where in X the rows drawn begin; return how many, as a row drawn twice is one point."""
+    k = 0
+    for i in range(len(drawn)):
+        r = np.uint64(drawn[i])
+        rows[k] = r * p
+        if replace:
+            k += not has(seen, r)
+            put(seen, r)
+        else:
+            k += 1
+    if replace:
+        forget(seen, drawn)
+    return k
 
 
 @kernel(fastmath=frozenset(), part=True, borrow=True)
-def span(X: Any, rows: Any, f: Any, x: Any) -> Any:
-    """x_i ← X[rows_i + f]: the least and the largest number, and whether there is a NaN."""
+def span(X: Any, rows: Any, lo: int, hi: int, f: Any, x: Any) -> Any:
+    """x_i ← X[rows_i + f], lo ≤ i < hi: the least and the largest number, and whether NaN is there.
+
+    Here and below an unsigned i spares the question whether it counts from the end.
+    """
     low, high, missing = np.inf, -np.inf, 0
-    for i in range(len(rows)):
-        v = X[rows[i] + f]
-        x[i] = v
+    for i in range(lo, hi):
+        v = X[rows[np.uint64(i)] + f]
+        x[np.uint64(i)] = v
         low = v if v < low else low  # noqa: FURB136  NaN changes neither
         high = v if v > high else high  # noqa: FURB136
         missing |= np.isnan(v)
@@ -140,22 +169,22 @@ def span(X: Any, rows: Any, f: Any, x: Any) -> Any:
 
 
 @lean
-def count_below(x: Any, cut: float) -> Any:
-    """How many are not above the cut."""
+def count_below(x: Any, lo: int, hi: int, cut: float) -> Any:
+    """How many x_i, lo ≤ i < hi, are not above the cut."""
     k = 0
-    for i in range(len(x)):
-        k += x[i] <= cut
+    for i in range(lo, hi):
+        k += x[np.uint64(i)] <= cut
     return k
 
 
 @lean
-def partition(x: Any, cut: float, here: Any, there: Any) -> Any:
-    """Move rows with x ≤ cut to the front, others to the back; return how many are in front."""
-    left, last = np.uint64(0), np.uint64(len(x) - 1)
-    for i in range(len(x)):
-        above = np.uint64(x[i] > cut)
-        there[left] = here[i]
-        there[last] = here[i]
+def partition(x: Any, lo: int, hi: int, cut: float, here: Any, there: Any) -> Any:
+    """Move rows with x_i ≤ cut to the front of lo … hi, others to the back; where these begin."""
+    left, last = np.uint64(lo), np.uint64(hi - 1)
+    for i in range(lo, hi):
+        row = here[np.uint64(i)]
+        there[left] = there[last] = row
+        above = np.uint64(x[np.uint64(i)] > cut)
         left += np.uint64(1) - above
         last -= above
     return np.int64(left)
@@ -169,81 +198,71 @@ def isolate(
     """Grow a tree on the rows and columns drawn for each seed; rows that are not `known` are drawn.
 
     X: n rows, one after the other. nodes, trees: the arrays of a `Forest`, to be filled.
-    memory = (rows, values, columns, queue, seen): where in X the rows of this level and of the next
-    begin, (2, m); x of a node, (m,); the columns, (columns a tree,); nodes that may be cut, their
-    number, and their rows from, to, (2m, 3); a bit for each of the n rows, all 0.
+    memory = (rows, x, columns, queue, seen): where in X the rows of this level and of the next
+    begin, (2, m); their values in the column of their node, (m,); the columns, (columns a tree,);
+    nodes that may be cut, their number, and their rows from, to, (2m, 3); a bit for each of the n
+    rows, all 0.
     """
-    threshold, link, path, count = nodes
     size, depths = trees
-    rows, values, columns, queue, seen = memory
-    m, n_columns, first, p = drawn.shape[1], drawn_columns.shape[1], 0, np.uint64(len(X) // n)
+    rows, x, columns, queue, seen = memory
+    n_columns, first, p = drawn_columns.shape[1], 0, np.uint64(len(X) // n)
     if not known:
         draw(seeds, n, replace, drawn, seen)
     for t in range(len(seeds)):
-        s = ~np.uint64(seeds[t]) * STEP
+        s = stream(~seeds[t])
         for j in range(n_columns):
             columns[j] = drawn_columns[t, j]
-        k = 0
-        for i in range(m):
-            r = np.uint64(drawn[t, i])
-            rows[0, k] = r * p
-            k += not has(seen, r)  # a row drawn twice is one point
-            if replace:
-                put(seen, r)
-        if replace:
-            forget(seen, drawn[t])
-        threshold[first], link[first], path[first], count[first] = np.inf, 0, c[k], k
-        queue[0, 0], queue[0, 1], queue[0, 2] = 0, 0, k
-        made, depth, deepest, q = 1, 0, 0, 0
-        queued = np.int64(k > 1 and max_depth > 0)
-        level_end = queued
-        while q < queued:
-            if q == level_end:
-                depth, level_end = depth + 1, queued
-            node, lo, hi = queue[q, 0], queue[q, 1], queue[q, 2]
-            q += 1
-            here, there = rows[depth & 1, lo:hi], rows[1 - (depth & 1), lo:hi]
-            x, m_node = values[: hi - lo], hi - lo
-            # a column with two values at least, each as likely as the others
-            tried, low, high, missing, f = 0, 0.0, 0.0, False, columns[0]
-            while tried < n_columns:
-                s += STEP
-                k = tried + np.int64(below(splitmix(s), n_columns - tried))
-                f = columns[k]
-                columns[k], columns[tried] = columns[tried], f
-                low, high, missing = span(X, here, f, x)
-                if low < high:
-                    break
-                tried += 1
-            if tried == n_columns:
-                continue
-            s += STEP
-            z = splitmix(s)
-            u = np.float64(z >> np.uint64(11)) * 2.0**-53
-            cut = low * (1.0 - u) + high * u
-            if not cut < high:  # rounded up, or ∞ − ∞
-                cut = low
-            right = bool(z & np.uint64(1))  # where missing values go
-            if missing:
-                for i in range(m_node):
-                    if x[i] != x[i]:
-                        x[i] = np.inf if right else -np.inf
-            deepest = depth + 1
-            more = deepest < max_depth
-            middle = partition(x, cut, here, there) if more else count_below(x, cut)
-            if not missing:
-                right = m_node > 2 * middle  # with the many, as nothing was learned
-            threshold[first + node] = cut
-            link[first + node] = (made << 32) | (np.int64(right) << 31) | np.int64(f)
-            for side in range(2):  # a child is a leaf until it is cut itself
-                start, stop = (lo + middle, hi) if side else (lo, lo + middle)
-                child, size_of = first + made, stop - start
-                threshold[child], link[child] = np.inf, made << 32
-                path[child], count[child] = deepest + c[size_of], size_of
-                queue[queued, 0], queue[queued, 1], queue[queued, 2] = made, start, stop
-                queued += np.int64(more) & np.int64(size_of > 1)
-                made += 1
-        size[t], depths[t] = made, deepest
+        here, there = rows[0], rows[1]
+        m = points(drawn[t], p, replace, seen, here)
+        threshold, link = nodes[0][first:], nodes[1][first:]
+        path, count = nodes[2][first:], nodes[3][first:]
+        threshold[0], link[0], path[0], count[0] = np.inf, 0, c[m], m
+        queue[0, 0], queue[0, 1], queue[0, 2] = 0, 0, m
+        made, depth, begin, queued = 1, 0, 0, np.int64(m > 1)
+        while begin < queued and depth < max_depth:
+            end = queued
+            for q in range(begin, end):
+                node, lo, hi = queue[q, 0], queue[q, 1], queue[q, 2]
+                # a column with two values at least, each as likely as the others
+                z, low, high, missing, f, tried = s, 0.0, 0.0, False, columns[0], 0
+                while tried < n_columns:
+                    s += STEP
+                    z = splitmix(s)
+                    k = tried + np.int64(below(z, n_columns - tried))
+                    f = columns[k]
+                    low, high, missing = span(X, here, lo, hi, f, x)
+                    if low < high:
+                        break
+                    columns[k], columns[tried] = columns[tried], f
+                    tried += 1
+                if tried == n_columns:
+                    continue
+                u = np.float64(z & HALF) * 2.0**-32  # the half of z that did not draw the column
+                cut = low * (1.0 - u) + high * u
+                if not cut < high:  # rounded up, or ∞ − ∞
+                    cut = low
+                right = bool(z & np.uint64(1))  # where missing values go
+                if missing:
+                    for i in range(lo, hi):
+                        if x[i] != x[i]:
+                            x[i] = np.inf if right else -np.inf
+                if depth + 1 < max_depth:
+                    middle = partition(x, lo, hi, cut, here, there)
+                else:
+                    middle = lo + count_below(x, lo, hi, cut)
+                if not missing:
+                    right = lo + hi > 2 * middle  # with the many, as nothing was learned
+                threshold[node] = cut
+                link[node] = (made << 32) | (np.int64(right) << 31) | np.int64(f)
+                for side in range(2):  # a child is a leaf until it is cut itself
+                    start, stop = (middle, hi) if side else (lo, middle)
+                    threshold[made], link[made] = np.inf, made << 32
+                    path[made], count[made] = depth + 1 + c[stop - start], stop - start
+                    queue[queued, 0], queue[queued, 1], queue[queued, 2] = made, start, stop
+                    queued += stop - start > 1
+                    made += 1
+            depth, begin, here, there = depth + 1, end, there, here
+        size[t], depths[t] = made, depth
         first += made
 
 
