@@ -45,6 +45,15 @@ def test_the_same_answers_as_scikit_learn(n_jobs):
     assert ours.oob_score_ == pytest.approx(theirs.oob_score_)
 
 
+def test_a_draw_may_leave_one_class_only():
+    X, y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0])
+    model = BaggingClassifier(LogisticRegression(), n_estimators=20, random_state=1).fit(X, y)
+    drawn = [set(y[rows]) for rows in model.estimators_samples_]
+    assert {len(classes) for classes in drawn} == {1, 2}
+    for member, classes in zip(model.estimators_, drawn, strict=True):
+        assert set(member.predict(X)) == classes
+
+
 def test_members_are_our_trees_by_default():
     X, y = load_iris(return_X_y=True)
     for cls, member in (

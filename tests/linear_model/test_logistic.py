@@ -375,8 +375,6 @@ def test_classes_and_weights_that_cannot_be():
         LogisticRegression().fit(X, np.zeros(len(y)))
     with pytest.raises(ValueError, match="zero"):
         LogisticRegression().fit(X, y, sample_weight=np.zeros(len(y)))
-    with pytest.raises(ValueError, match="2 classes"):
-        LogisticRegression().fit(X, y, sample_weight=y)
     with pytest.raises(ValueError, match="Negative"):
         LogisticRegression().fit(X, y, sample_weight=-np.ones(len(y)))
     with pytest.raises(ValueError, match="Unknown label type"):
@@ -396,6 +394,39 @@ def test_a_class_of_weight_zero_is_absent():
     assert_allclose(model.coef_[2] - model.coef_[0], two.coef_[0], atol=1e-7)
     rows = X[:5]
     assert set(model.predict(rows)) <= {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("solver", "K"), [*((solver, K) for solver in EVERY for K in (2, 3)), ("liblinear", 2)]
+)
+def test_weight_for_one_class_only(solver, K):
+    X, y = points(40, 3, K)
+    s = (y == 1) * 1.0
+    options = {"C": 0.5, "solver": solver, "tol": 1e-10, "max_iter": 20_000}
+    if solver != "liblinear":  # b, which no penalty sees, makes the class certain
+        model = LogisticRegression(**options).fit(X, y, sample_weight=s)
+        assert_array_equal(model.classes_, np.arange(K))
+        assert (model.predict(X) == 1).all()
+        assert not model.coef_.any()
+        P = naive_objective(X, y, model.coef_, model.intercept_, 0.5, s=s)  # its infimum is 0
+        assert P <= model.certificate_ * (1 + 1e-6) < 1e-8
+        options["fit_intercept"] = False
+    model = LogisticRegression(**options).fit(X, y, sample_weight=s)  # the penalty bounds all of W
+    theirs = "liblinear" if solver == "liblinear" else "lbfgs"
+    reference = sklearn.linear_model.LogisticRegression(**options | {"solver": theirs})
+    reference.fit(X, y, sample_weight=s)
+    assert_allclose(model.coef_, reference.coef_, rtol=1e-4, atol=1e-6)
+    assert_allclose(model.intercept_, reference.intercept_, rtol=1e-4)
+    assert model.certificate_ < 1e-8
+
+
+def test_weight_for_one_class_only_and_no_penalty():
+    X, y = points(40, 3)
+    with pytest.warns(ConvergenceWarning, match="Only one class has rows of positive weight"):
+        model = LogisticRegression(C=np.inf).fit(X, y, sample_weight=y)
+    assert (model.predict(X) == 1).all()
+    with pytest.warns(ConvergenceWarning, match="A hyperplane separates"):
+        LogisticRegression(C=np.inf, fit_intercept=False).fit(abs(X), y, sample_weight=y)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])

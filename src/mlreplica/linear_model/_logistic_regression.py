@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
@@ -113,6 +113,11 @@ class LogisticRegression(
     Without a penalty and with classes that a hyperplane separates there is no minimum: the weights
     would grow for ever. `fit` sees that and says so in a `ConvergenceWarning`.
 
+    A class whose rows all have weight 0 is one of `classes_` nevertheless. With an intercept that
+    is not penalised the objective is best as its b goes to −∞; `fit` leaves it weights of zero and
+    a score of −20, and counts in `certificate_` what that costs. If only one class has weight, all
+    of W is zero. Without such an intercept the minimum is found as always.
+
     References
     ----------
     J. Berkson, "Application of the logistic function to bio-assay", Journal of the American
@@ -207,11 +212,6 @@ class LogisticRegression(
         X, y, codes = self._training_set(X, y, FLOATS)
         s = row_weights(X, y, self.classes_, codes, sample_weight, self.class_weight)
         data = Data(X, codes, s, len(self.classes_), self)
-        if len(data.present) < 2:
-            raise ValueError(
-                "This solver needs samples of at least 2 classes in the data, but the rows of "
-                f"positive sample_weight are all of class {self.classes_[data.present[0]]!r}."
-            )
         start = None
         if self.warm_start and hasattr(self, "coef_"):
             start = np.asarray(self.coef_), np.asarray(self.intercept_)
@@ -416,24 +416,26 @@ def row_weights(X, y, classes, codes, sample_weight, class_weight):
 class Data:
     """The rows as solvers take them: float64, without those of weight 0, centred where it pays.
 
-    A class without a row (of positive weight) is no part of the problem; its weights become zero
-    and its score is low.
+    With a free intercept a class without a row (of positive weight) is no part of the problem: its
+    b would go to −∞. Its weights become zero and its score is low.
     """
 
     def __init__(self, X, codes, s, n_classes, model):
         self.n_features, self.n_classes = X.shape[1], n_classes
         if s is not None and not s.all():
             X, codes, s = X[s > 0], codes[s > 0], s[s > 0]
-        self.present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
-        if len(self.present) < n_classes:
-            codes = np.searchsorted(self.present, codes)
+        self.scaling = model.intercept_scaling if model.solver == "liblinear" else 0.0
+        self.intercept = model.fit_intercept
+        self.present = np.arange(n_classes)
+        if self.intercept and not self.scaling:
+            self.present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
+            if len(self.present) < n_classes:
+                codes = np.searchsorted(self.present, codes)
         self.K = 1 if len(self.present) <= 2 else len(self.present)
         n = X.shape[0]
         self.total = float(n if s is None else s.sum())
         self.s = np.full(n, 1.0 / n) if s is None else s / self.total
         self.y = 2.0 * codes - 1.0 if self.K == 1 else codes.astype(np.int64, copy=False)
-        self.scaling = model.intercept_scaling if model.solver == "liblinear" else 0.0
-        self.intercept = model.fit_intercept
         self.x0 = None
         X = X.astype(np.float64, copy=False)
         if sp.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
@@ -482,7 +484,7 @@ class Data:
             b = b - W @ self.x0
         if len(self.present) == self.n_classes:
             return W, b
-        if len(self.present) == 1:  # a fold of one class: it is certain
+        if len(self.present) == 1:  # it is certain
             W, b = np.zeros((1, W.shape[1])), np.zeros(1)
             if self.n_classes == 2:
                 return W, np.where(self.present == 1, -ABSENT, ABSENT)
@@ -491,6 +493,15 @@ class Data:
         all_W, all_b = np.zeros((self.n_classes, W.shape[1])), np.full(self.n_classes, ABSENT)
         all_W[self.present], all_b[self.present] = W, b
         return all_W, all_b
+
+    def cost_of_absent(self, W, b):
+        """What classes without a row add to the loss, as their score is not −∞."""
+        absent = self.n_classes - len(self.present)
+        if absent == 0:
+            return 0.0
+        f = self.X @ W.T + b
+        scores = np.hstack([-f, f]) / 2 if len(self.present) == 2 else f
+        return float(self.s @ np.log1p(absent * np.exp(ABSENT - logsumexp(scores, axis=1))))
 
 
 def least(solver, ratio):
@@ -510,10 +521,18 @@ def once_more(states, rounding):
 
 def solve(model, data, C, ratio, start):
     """W, b and the certificate by the solver that `model` names; sets its `n_iter_`."""
-    problem = data.problem(C, ratio, model.n_jobs)
-    if len(data.present) < 2:
+    if len(data.present) == 1:
+        W, b = data.inside(np.zeros(0), np.zeros(0))
         model.n_iter_ = np.zeros(1, dtype=np.int32)
-        return *data.outside(*data.inside(np.zeros(0), np.zeros(0))), np.inf
+        if math.isinf(C):
+            warnings.warn(
+                "Only one class has rows of positive weight, so that without a penalty any W is as "
+                "good as another: it is zero. Use C < inf.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return *data.outside(W, b), data.cost_of_absent(W, b)
+    problem = data.problem(C, ratio, model.n_jobs)
     W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
     watch, first, tol = "gap", 0, max(model.tol**2 / 2, least(model.solver, ratio))
     smooth_solver = ratio == 0 and model.solver not in ("sag", "saga", "cd")
@@ -561,7 +580,7 @@ def solve(model, data, C, ratio, start):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-            return *data.outside(state.W, state.b), gap
+            return *data.outside(state.W, state.b), gap + data.cost_of_absent(state.W, state.b)
     if steps >= model.max_iter and getattr(state, watch) > tol:
         warnings.warn(
             f"{COMPLAINT[model.solver].format(steps)} ({watch} {getattr(state, watch):.1e} > "
@@ -570,4 +589,4 @@ def solve(model, data, C, ratio, start):
             ConvergenceWarning,
             stacklevel=3,
         )
-    return *data.outside(state.W, state.b), gap
+    return *data.outside(state.W, state.b), gap + data.cost_of_absent(state.W, state.b)

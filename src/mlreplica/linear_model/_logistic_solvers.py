@@ -283,6 +283,7 @@ def gradient_descent(objective, point):
     c = 0.25 if objective.K == 1 else 0.5
     L = np.linalg.eigvalsh(objective.gram(np.sqrt(c * objective.s)))[-1] + objective.l2
     least = np.bincount(objective.y > 0 if objective.K == 1 else objective.y, objective.s).min()
+    least = least or 1.0  # a class without a row: then there is no b, and r = 0
     while True:
         bound = objective.dual_gap(point, sums)
         G, r = point.g[:, :p], point.g[:, p:].sum(axis=1, keepdims=True)  # r = 0 without b

@@ -253,7 +253,7 @@ def rows_of(model, X, y, sample_weight):
         raise ValueError("y has classes that the model was not fitted on.")
     s = row_weights(X, y, model.classes_, codes, sample_weight, model.class_weight)
     data = Data(X.toarray() if hasattr(X, "toarray") else X, codes, s, len(model.classes_), model)
-    if len(data.present) < len(model.classes_):
+    if len(np.unique(data.y)) < len(model.classes_):
         raise ValueError("Some class of the model has no row here: pass the rows of the fit.")
     if data.scaling:
         raise ValueError("solver='liblinear' penalises, so that it has no standard errors.")
