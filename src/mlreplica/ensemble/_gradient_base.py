@@ -263,6 +263,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
             self.validation_score_ = scores
             recent = np.full(self.n_iter_no_change or 1, np.inf)
         previous, inside, w_stage = 0.0, np.ones(n, dtype=bool), w
+        seen = inside if self.subsample < 1.0 else slice(None)  # which copies nothing
         for i in range(begin, self.n_estimators):
             if self.subsample < 1.0:
                 sample(rng.uniform(size=n), max(1, int(self.subsample * n)), inside)
@@ -274,7 +275,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
             trees = fit_stage(columns, y, f, w_stage, objective, rate, options, seeds, fit_tree)
             for k, (tree, _) in enumerate(trees):
                 self.estimators_[i, k] = self._tree(seeds[k], tree)
-            loss, validation = objective.mean(y[inside], f[inside], w[inside]), np.nan
+            loss, validation = objective.mean(y[seen], f[seen], w[seen]), np.nan
             self.train_score_[i] = loss
             if self.subsample < 1.0:
                 unseen = objective.mean(y[~inside], f[~inside], w[~inside])

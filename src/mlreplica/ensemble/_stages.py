@@ -42,6 +42,7 @@ from mlreplica.core.parallel import run
 
 TINY = 1e-150  # a curvature below this is none: the leaf stays where it is
 LEAF = -1
+WORTH = 1 << 15  # entries of X from which a tree takes longer than threads wait for Python
 
 
 class Stage(NamedTuple):
@@ -138,7 +139,7 @@ def fit_stage(columns, y, f, w, objective, rate, options, seeds, fit_tree=None):
         tree.value = values.reshape(-1, 1, 1)
         return tree, gain
 
-    return run(fit, range(objective.n_scores))
+    return run(fit, range(objective.n_scores), n_jobs=None if columns.X.size > WORTH else 1)
 
 
 @kernel
