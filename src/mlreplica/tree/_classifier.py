@@ -1,7 +1,7 @@
 """Trees that predict classes"""
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -128,7 +128,6 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, check_input=True):
         """Grow the tree.
 
@@ -148,6 +147,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         self : object
             The fitted estimator.
         """
+        self._validate_params()
         self._find_categories(X)
         if check_input or self._inputs is not None:
             X, y = self._read(X, y)

@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import assert_all_finite
 
@@ -128,7 +128,6 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         self.monotonic_cst = monotonic_cst
         self.categorical_features = categorical_features
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None, check_input=True):
         """Grow the tree.
 
@@ -148,6 +147,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         self : object
             The fitted estimator.
         """
+        self._validate_params()
         self._find_categories(X)
         if check_input or self._inputs is not None:
             X, y = self._read(X, y)
