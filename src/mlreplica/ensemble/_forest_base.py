@@ -26,6 +26,7 @@ wherever float32 can hold the values of X.
 The classes stand on scikit-learn's, which keep parameters and check targets and weights.
 """
 
+from itertools import chain
 from warnings import warn
 
 import numpy as np
@@ -41,15 +42,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mlreplica.core.columns import Columns
 from mlreplica.core.draws import seeded
 from mlreplica.core.grow import grow
-from mlreplica.core.parallel import run, split
+from mlreplica.core.parallel import n_threads, run, split
 from mlreplica.core.pruning import prune
 from mlreplica.core.tree import Packed
 from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
-from ._forest_trees import packable, plain_data, plain_tree
+from ._forest_trees import packable, plain_data, plain_trees
 
 LARGEST = np.iinfo(np.int32).max
+AT_ONCE = 1 << 14  # rows of small trees that are grown in one go
 NO_MISSING = "{} does not learn from missing values with these parameters; impute them first."
 
 
@@ -230,6 +232,19 @@ class Forest(ValidatedOnce):
         share = self._sample_weight / self._sample_weight.sum()
         return random_state.choice(n, m, replace=True, p=share).astype(np.int32)
 
+    def _weights(self, seeds, y):
+        """The weights of the rows in the trees of some seeds, (trees, n); None if all are 1."""
+        if not self.bootstrap:
+            weight = self._sample_weight
+            return None if weight is None else np.repeat(weight[None], len(seeds), axis=0)
+        weights = np.empty((len(seeds), len(y)))
+        for weight, seed in zip(weights, seeds, strict=True):
+            rows = self._draw(seed)
+            weight[:] = np.bincount(rows, minlength=len(y))
+            if getattr(self, "class_weight", None) == "balanced_subsample":
+                weight[:] *= compute_sample_weight("balanced", y, indices=rows)
+        return weights
+
     def _grow(self, X, y, seeds):
         """One tree a seed, on threads; X is put in order once."""
         columns, options = Columns(X, n_jobs=self.n_jobs), dict(self._limits)
@@ -237,34 +252,27 @@ class Forest(ValidatedOnce):
         if not random:
             columns.keys  # noqa: B018  in order before the threads ask for it
         classes = self.n_classes_ if is_classifier(self) else None
-        plain = self._is_plain(X, classes)
-        if plain:
-            data = plain_data(columns, X, random)
-            target = y[:, 0].astype(np.float64 if classes is None else np.uint8)
-        else:
-            target = y[:, 0] if self.n_outputs_ == 1 else y
-            target = target.astype(np.float64 if classes is None else np.int32)
+        K = 0 if classes is None else int(classes[0])
+        data = plain_data(columns, X, random) if self._is_plain(X, classes) else None
+        target = y[:, 0] if self.n_outputs_ == 1 else y
+        target = target.astype(np.float64 if classes is None or data else np.int32)
 
-        def one(seed):
-            weight = self._sample_weight
-            if self.bootstrap:
-                rows = self._draw(seed)
-                weight = np.bincount(rows, minlength=len(X)).astype(np.float64)
-                if getattr(self, "class_weight", None) == "balanced_subsample":
-                    weight *= compute_sample_weight("balanced", y, indices=rows)
-            chosen = options | {
-                "min_weight_leaf": fraction * (len(X) if weight is None else weight.sum()),
-                "seed": int(seeded(seed).randint(0, LARGEST)),
-            }
-            K = 0 if classes is None else int(classes[0])
-            if plain and (K == 0 or packable(target, weight, K, columns.levels)):
-                tree = plain_tree(data, target, weight, K, random, chosen)
-            else:
-                whole = target.astype(np.int32) if plain else target
-                tree, _ = grow(columns, whole, weight, n_classes=classes, **chosen)
-            return prune(tree, self.ccp_alpha) if self.ccp_alpha > 0.0 else tree
+        def some(part):
+            weights, trees = self._weights(seeds[part], y), []
+            own = np.array([seeded(seed).randint(0, LARGEST) for seed in seeds[part]])
+            if data and (K == 0 or packable(weights, K, columns.levels)):
+                return plain_trees(data, target, weights, own, K, random, fraction, options)
+            codes = target if classes is None else target.astype(np.int32)
+            for t, seed in enumerate(own):
+                weight = None if weights is None else weights[t]
+                least = fraction * (len(X) if weight is None else weight.sum())
+                chosen = options | {"min_weight_leaf": least, "seed": int(seed)}
+                trees.append(grow(columns, codes, weight, n_classes=classes, **chosen)[0])
+            return trees
 
-        return run(one, seeds, n_jobs=self.n_jobs)
+        parts = split(len(seeds), max(n_threads(self.n_jobs), len(seeds) * len(X) // AT_ONCE))
+        trees = list(chain.from_iterable(run(some, parts, n_jobs=self.n_jobs)))
+        return [prune(tree, self.ccp_alpha) for tree in trees] if self.ccp_alpha > 0.0 else trees
 
     def _is_plain(self, X, classes):
         """Whether `_forest_trees.py` grows these trees; it is made for few columns of many."""

@@ -119,7 +119,7 @@ def better_pair(t: int, s: int, a: float, S: float, T: float, limits: Any, work:
     """Weigh a split of two classes exactly, with weights t and s (class 1) left; keep the best."""
     L, R, best = work.L, work.R, work.best
     left, right = np.float64(t), T - np.float64(t)
-    if left < limits.min_weight or right < limits.min_weight:
+    if left < work.weight[1] or right < work.weight[1]:
         return False
     L[1], R[1] = np.float64(s), S - np.float64(s)
     L[0], R[0] = left - L[1], right - R[1]
@@ -244,7 +244,7 @@ def scan_classes(seg: Any, S: Any, T: float, limits: Any, work: Any) -> int:
         if left * (T - t) + right * t >= bound * (t * (T - t)):
             if U(seg[i + 1]) >> U(LOAD) == key >> U(LOAD) or i + 1 < limits.min_leaf:
                 continue
-            if m - i - 1 < limits.min_leaf or t < limits.min_weight or T - t < limits.min_weight:
+            if m - i - 1 < limits.min_leaf or t < work.weight[1] or T - t < work.weight[1]:
                 continue
             value = worth(GINI, L, R, t, T - t, 1)
             if value > best[0]:
@@ -268,7 +268,7 @@ def scan_sums(seg: Any, w: Any, y: Any, S: float, T: float, limits: Any, work: A
         if a * a >= bound * (t * (T - t)):
             if seg[i + 1] >> U(PLACE) == key >> U(PLACE) or i + 1 < limits.min_leaf:
                 continue
-            if m - i - 1 < limits.min_leaf or t < limits.min_weight or T - t < limits.min_weight:
+            if m - i - 1 < limits.min_leaf or t < work.weight[1] or T - t < work.weight[1]:
                 continue
             L[0], R[0] = s, S - s
             value = worth(SQUARED, L, R, t, T - t, 1)
@@ -312,7 +312,7 @@ def try_random(x: Any, given: Any, S: Any, T: float, limits: Any, work: Any) -> 
         R[k] = S[k] - L[k]
     if n_left < limits.min_leaf or len(x) - n_left < limits.min_leaf:
         return False, False, 0.0
-    if t < limits.min_weight or T - t < limits.min_weight:
+    if t < work.weight[1] or T - t < work.weight[1]:
         return False, False, 0.0
     value = worth(GINI if limits.classes else SQUARED, L, R, t, T - t, 1)
     better = value > work.best[0]
@@ -331,7 +331,7 @@ def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work:
         return True, False, 0, 0
     if limits.classes:
         a, b = work.loaded[0, :m], work.loaded[1, :m]
-        if limits.classes == 2 and m >= MANY and limits.min_leaf <= 1 and limits.min_weight <= 0.0:
+        if limits.classes == 2 and m >= MANY and limits.min_leaf <= 1 and work.weight[1] <= 0.0:
             shift = 0
             while (most - least) >> shift >= min(BUCKETS, m // EACH):
                 shift += 1

@@ -8,6 +8,7 @@ A forest's tree is deep, and most of its nodes are small, so what it waits for i
                             and by rows in small ones, whose few rows then stay in the cache for all
                             their descendants (depth first) whatever columns those draw
     splits                  are looked for without sorting all keys (`_forest_splits.py`)
+    small trees             grow one after the other in one call: to make it takes as long as one
 
 The trees and their draws are those of `core/grow.py`, which grows all others: with missing values,
 several targets, entropy, constraints, or the best leaves first.
@@ -15,6 +16,7 @@ several targets, entropy, constraints, or the best leaves first.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from mlreplica.core.tree import Tree
 
 from ._forest_splits import BUCKETS, LARGE, LOADS, U, try_best, try_random
 
-FEATURE, LEFT, RIGHT, ROWS = range(4)  # whole numbers of a node
+FEATURE, LEFT, RIGHT, ROWS, MISSING_LEFT = range(5)  # whole numbers of a node
 THRESHOLD, WEIGHT, IMPURITY = range(3)  # its other numbers, before the weights of classes or a sum
 LO, HI, DEPTH, CONSTANT, PARENT, SIDE = range(6)  # what waits on the stack
 
@@ -60,14 +62,14 @@ class Limits(NamedTuple):
     max_depth: int
     min_split: int
     min_leaf: int
-    min_weight: float
+    min_share: float  # of a child, of the weight of all rows
     min_gain: float
-    total: float  # weight of all rows
 
 
 class Work(NamedTuple):
     """Memory of one tree's growth."""
 
+    weight: Any  # (2,): of all rows, and the least of a child
     features: Any
     constant: Any
     state: Any  # of the random numbers
@@ -169,13 +171,32 @@ def describe(given: Any, limits: Any, S: Any) -> Any:
     return W, second
 
 
-@kernel(fastmath=frozenset(), borrow=True)
-def grow_plain(
-    data: Any, whole: Any, spare: Any, limits: Any, work: Any, nodes: Any, stack: Any
-) -> Any:
-    """Grow a tree depth first into nodes = (whole numbers, other numbers): how many there are."""
-    n, p = len(whole.rows), len(data.X)
-    node_i, node_f = nodes
+@lean
+def begin(y: Any, w: Any, seed: int, whole: Any, limits: Any, work: Any) -> Any:
+    """The rows with a weight, and what is theirs, at the front of `whole`: how many there are."""
+    m, total, bits = U(0), 0.0, limits.class_bits
+    for i in range(len(w)):
+        whole.rows[m] = i
+        if limits.classes:
+            whole.load[m] = (np.int64(w[i]) << bits) | np.int64(y[i])
+        else:
+            whole.w[m], whole.y[m] = w[i], y[i]
+        total += w[i]
+        m += U(w[i] != 0.0)
+    for j in range(len(work.features)):
+        work.features[j], work.constant[j] = j, 0
+    work.state[0] = seed
+    work.weight[0], work.weight[1] = total, limits.min_share * total
+    return np.int64(m)
+
+
+@lean
+def grow_one(
+    data: Any, n: int, whole: Any, spare: Any, limits: Any, work: Any, node_i: Any, node_f: Any,
+    stack: Any,
+) -> Any:  # fmt: skip
+    """Grow a tree of n rows depth first: how many nodes it has."""
+    p, (total, min_weight) = len(data.X), (work.weight[0], work.weight[1])
     features, constant, best = work.features, work.constant, work.best
     criterion = GINI if limits.classes else SQUARED
     stack[0, LO], stack[0, HI], stack[0, DEPTH] = 0, n, 0
@@ -193,10 +214,11 @@ def grow_plain(
         given = Given(rows, whole.load[lo:hi], whole.w[lo:hi], whole.y[lo:hi])
         W, second = describe(given, limits, S)
         node_i[k, FEATURE], node_i[k, LEFT], node_i[k, RIGHT], node_i[k, ROWS] = -2, -1, -1, m
+        node_i[k, MISSING_LEFT] = 0
         node_f[k, WEIGHT], node_f[k, THRESHOLD] = W, -2.0
         node_f[k, IMPURITY] = impurity(criterion, S, W, second, 1)
         final = depth >= limits.max_depth or m < limits.min_split or m < 2 * limits.min_leaf
-        if final or limits.min_weight + limits.min_weight > W or node_f[k, IMPURITY] <= EPSILON:
+        if final or min_weight + min_weight > W or node_f[k, IMPURITY] <= EPSILON:
             continue
 
         best[0], best[1], feature, cut = -np.inf, 0.0, -1, 0.0
@@ -230,13 +252,14 @@ def grow_plain(
         for j in range(known, known + found):
             constant[j] = features[j]
         gain = W * node_f[k, IMPURITY] + best[0] if limits.classes else best[0] - S[0] * S[0] / W
-        if feature < 0 or gain / limits.total + EPSILON < limits.min_gain:
+        if feature < 0 or gain / total + EPSILON < limits.min_gain:
             continue
         if not limits.random:
             cut = between(data, feature, given.rows, low, high)
         values_of(data, feature, given.rows, x)
         middle = lo + partition(x, cut, given, spare)
         node_i[k, FEATURE], node_f[k, THRESHOLD] = feature, cut
+        node_i[k, MISSING_LEFT] = middle - lo > hi - middle
         for step in range(2):  # left comes next: on top
             right = step == 0
             stack[waiting, LO] = middle if right else lo
@@ -245,6 +268,21 @@ def grow_plain(
             stack[waiting, PARENT], stack[waiting, SIDE] = k, RIGHT if right else LEFT
             waiting += 1
     return born
+
+
+@kernel(fastmath=frozenset(), borrow=True)
+def grow_plain(
+    data: Any, y: Any, weights: Any, seeds: Any, whole: Any, spare: Any, limits: Any, work: Any,
+    nodes: Any, stack: Any, starts: Any,
+) -> None:  # fmt: skip
+    """Grow a tree from every seed; nodes = (whole numbers, other numbers) of all, from `starts`."""
+    node_i, node_f = nodes
+    for t in range(len(seeds)):
+        n = begin(y, weights[t], seeds[t], whole, limits, work)
+        k = starts[t]
+        starts[t + 1] = k + grow_one(
+            data, n, whole, spare, limits, work, node_i[k:], node_f[k:], stack
+        )
 
 
 def plain_data(columns: Any, X: Any, random: bool) -> Data:
@@ -256,63 +294,67 @@ def plain_data(columns: Any, X: Any, random: bool) -> Data:
     return Data(columns.X, X_rows, ranks, by_rows, columns.levels)
 
 
-def packable(y: Any, weights: Any, n_classes: int, levels: Any) -> bool:
+def packable(weights: Any, n_classes: int, levels: Any) -> bool:
     """Whether every class with its weight fits a byte, and every rank the rest of a key."""
-    bits = (n_classes - 1).bit_length()
-    most = 1.0 if weights is None else weights.max()
+    bits, most = (n_classes - 1).bit_length(), 1.0 if weights is None else weights.max()
     whole = weights is None or bool((weights == np.floor(weights)).all())
     return whole and most * (1 << bits) + n_classes <= LOADS and int(levels.max()) < 1 << 24
 
 
-def plain_tree(data: Data, y: Any, weight: Any, n_classes: int, random: bool, options: Any) -> Tree:
-    """Grow one tree; y: float64 numbers or uint8 classes; options as those of `core.grow.grow`."""
-    rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
-    w = np.ones(len(y)) if weight is None else weight[rows]
-    bits, none, total = (max(n_classes, 1) - 1).bit_length(), np.empty(0), float(w.sum())
-    y, load = y[rows], np.empty(0, np.uint8)
-    if n_classes:
-        load, w, y = (w.astype(np.uint8) << bits) | y, none, none
-    given = Given(rows.astype(np.uint32), load, w, y)
+def plain_trees(
+    data: Data, y: Any, weights: Any, seeds: Any, n_classes: int, random: bool, min_share: float,
+    options: Any,
+) -> list[Tree]:  # fmt: skip
+    """Grow one tree a seed.
+
+    y: float64 numbers or classes; weights: (trees, n); options as those of `core.grow.grow`.
+    """
+    n, p, K = len(y), len(data.X), max(n_classes, 1)
+    weights = np.ones((len(seeds), n)) if weights is None else weights
     max_depth = options["max_depth"]
     limits = Limits(
         n_classes,
-        bits,
+        (K - 1).bit_length(),
         random,
         options["max_features"],
         np.iinfo(np.int64).max if max_depth is None else max_depth,
         options["min_samples_split"],
         options["min_samples_leaf"],
-        float(options["min_weight_leaf"]),
+        float(min_share),
         float(options["min_impurity_decrease"]),
-        total,
     )
-    spare = Given(*(np.empty_like(a) for a in given))
-    m, p, K = len(rows), len(data.X), max(n_classes, 1)
-    sorting = 0 if random else m
+    loads, numbers = (n, 0) if n_classes else (0, n)
+    whole, spare = (
+        Given(
+            np.empty(n, np.uint32), np.empty(loads, np.uint8), np.empty(numbers), np.empty(numbers)
+        )
+        for _ in range(2)
+    )
+    sorting = 0 if random else n
     work = Work(
-        np.arange(p), np.zeros(p, np.int64), np.array([options["seed"]]), np.empty(2), np.empty(K),
-        np.empty(K), np.empty(sorting, np.int32), np.empty((2, sorting if K > 1 else 0), np.uint32),
-        np.empty((2, 0 if K > 1 else sorting), np.uint64), np.empty(m),
+        np.empty(2), np.empty(p, np.int64), np.empty(p, np.int64), np.empty(1, np.int64),
+        np.empty(2), np.empty(K), np.empty(K), np.empty(sorting, np.int32),
+        np.empty((2, sorting if K > 1 else 0), np.uint32),
+        np.empty((2, 0 if K > 1 else sorting), np.uint64), np.empty(n),
         np.empty(6 * 512, np.int64), np.empty(BUCKETS + 1, np.int64), np.empty(BUCKETS, np.uint8),
     )  # fmt: skip
-    nodes = np.empty((2 * m, 4), np.int64), np.empty((2 * m, 3 + K))  # touched where there are some
-    born = grow_plain(data, given, spare, limits, work, nodes, np.empty((m + 2, 6), np.int64))
-    node_i, node_f = (table[:born] for table in nodes)
-    left, right = node_i[:, LEFT].copy(), node_i[:, RIGHT].copy()
-    size, feature, inner = node_i[:, ROWS].copy(), node_i[:, FEATURE].copy(), left >= 0
-    missing_left = np.zeros(len(left), np.uint8)
-    missing_left[inner] = size[left[inner]] > size[right[inner]]
-    value = node_f[:, 3:] / node_f[:, WEIGHT, None]
-    return Tree(
-        len(data.X),
-        max(n_classes, 1),
+    most = 2 * n * len(seeds)  # memory is touched where there are nodes
+    nodes = np.empty((most, 5), np.int64), np.empty((most, 3 + K))
+    starts, stack = np.zeros(len(seeds) + 1, np.int64), np.empty((n + 2, 6), np.int64)
+    grow_plain(data, y, weights, seeds, whole, spare, limits, work, nodes, stack, starts)
+    node_i, node_f = (table[: starts[-1]] for table in nodes)
+    feature, left, right, size, missing_left = np.ascontiguousarray(node_i.T)
+    threshold, weight, impurity = np.ascontiguousarray(node_f[:, :3].T)
+    value = (node_f[:, 3:] / weight[:, None]).reshape(-1, 1, K)
+    fields = (
         left,
         right,
         feature,
-        node_f[:, THRESHOLD].copy(),
-        node_f[:, IMPURITY].copy(),
+        threshold,
+        impurity,
         size,
-        node_f[:, WEIGHT].copy(),
-        missing_left,
-        value.reshape(len(left), 1, -1),
+        weight,
+        missing_left.astype(np.uint8),
+        value,
     )
+    return [Tree(p, K, *(a[i:j] for a in fields)) for i, j in pairwise(starts)]
