@@ -59,9 +59,10 @@ class Kernel:
     def dispatcher(self) -> Any:
         """Numba's object behind this kernel when Python calls it: kept on disk."""
         from .cache import KernelCache
+        from .parts import KernelCompiler
         from .readonly import serve_readonly
 
-        dispatcher = self.compiled(no_cfunc_wrapper=True)
+        dispatcher = self.compiled(no_cfunc_wrapper=True, pipeline_class=KernelCompiler)
         dispatcher._cache = KernelCache(self.py_func)
         serve_readonly(dispatcher)
         return dispatcher
