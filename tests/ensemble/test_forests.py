@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mlreplica.ensemble
+from mlreplica.core.draws import draws
 from mlreplica.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from mlreplica.ensemble import (
     ExtraTreesClassifier,
@@ -108,6 +109,15 @@ def test_keys_are_put_in_order(seed, m, levels):
     few, goal = keys[:20].copy(), np.empty_like(keys[:20])
     place(few, goal)
     assert_array_equal(goal, np.sort(few))
+
+
+@pytest.mark.parametrize("n", [1, 2, 150, 1024, 1025])
+def test_draws_are_numpys(n):
+    seeds = np.array([0, 7, 2**31 - 2])
+    rows, own = draws(seeds, n, 700)
+    for seed, found, one in zip(seeds, rows, own, strict=True):
+        assert_array_equal(found, np.random.RandomState(seed).randint(0, n, 700))
+        assert one == np.random.RandomState(seed).randint(0, 2**31 - 1)
 
 
 def test_out_of_bag_predictions_are_those_of_trees_that_have_not_seen_a_row():

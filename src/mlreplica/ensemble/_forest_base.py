@@ -40,9 +40,9 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mlreplica.core.columns import Columns
-from mlreplica.core.draws import seeded
+from mlreplica.core.draws import LARGEST, draws, seeded
 from mlreplica.core.grow import grow
-from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.parallel import run, split
 from mlreplica.core.pruning import prune
 from mlreplica.core.tree import Packed
 from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
@@ -50,8 +50,7 @@ from mlreplica.core.validation import FLOATS, ValidatedOnce
 
 from ._forest_trees import packable, plain_data, plain_trees
 
-LARGEST = np.iinfo(np.int32).max
-AT_ONCE = 1 << 14  # rows of small trees that are grown in one go
+AT_ONCE = 1 << 13  # rows of small trees that are grown in one go: a millisecond
 NO_MISSING = "{} does not learn from missing values with these parameters; impute them first."
 
 
@@ -221,28 +220,26 @@ class Forest(ValidatedOnce):
             raise ValueError("Out of bag estimation only available if bootstrap=True")
         return None
 
-    def _draw(self, seed):
-        """The rows that the tree of a seed is grown on."""
-        n, m = self._n_samples, self._n_samples_bootstrap
+    def _draw(self, seeds):
+        """The rows that the trees of some seeds are grown on, (trees, m)."""
+        n, m, weight = self._n_samples, self._n_samples_bootstrap, self._sample_weight
         if not self.bootstrap:
-            return np.arange(n, dtype=np.int32)
-        random_state = seeded(seed)
-        if self._sample_weight is None:
-            return random_state.randint(0, n, m).astype(np.int32)
-        share = self._sample_weight / self._sample_weight.sum()
-        return random_state.choice(n, m, replace=True, p=share).astype(np.int32)
+            return np.repeat(np.arange(n, dtype=np.int32)[None], len(seeds), axis=0)
+        if weight is None:
+            return draws(seeds, n, m)[0]
+        share = weight / weight.sum()
+        return np.array([seeded(s).choice(n, m, p=share) for s in seeds], dtype=np.int32)
 
     def _weights(self, seeds, y):
         """The weights of the rows in the trees of some seeds, (trees, n); None if all are 1."""
         if not self.bootstrap:
             weight = self._sample_weight
             return None if weight is None else np.repeat(weight[None], len(seeds), axis=0)
-        weights = np.empty((len(seeds), len(y)))
-        for weight, seed in zip(weights, seeds, strict=True):
-            rows = self._draw(seed)
-            weight[:] = np.bincount(rows, minlength=len(y))
-            if getattr(self, "class_weight", None) == "balanced_subsample":
-                weight[:] *= compute_sample_weight("balanced", y, indices=rows)
+        rows, n = self._draw(seeds), len(y)
+        place = rows + n * np.arange(len(rows))[:, None]
+        weights = np.bincount(place.ravel(), minlength=len(rows) * n).reshape(-1, n).astype(float)
+        if getattr(self, "class_weight", None) == "balanced_subsample":
+            weights *= [compute_sample_weight("balanced", y, indices=drawn) for drawn in rows]
         return weights
 
     def _grow(self, X, y, seeds):
@@ -259,7 +256,7 @@ class Forest(ValidatedOnce):
 
         def some(part):
             weights, trees = self._weights(seeds[part], y), []
-            own = np.array([seeded(seed).randint(0, LARGEST) for seed in seeds[part]])
+            own = draws(seeds[part], 1, 0)[1]
             if data and (K == 0 or packable(weights, K, columns.levels)):
                 return plain_trees(data, target, weights, own, K, random, fraction, options)
             codes = target if classes is None else target.astype(np.int32)
@@ -270,7 +267,7 @@ class Forest(ValidatedOnce):
                 trees.append(grow(columns, codes, weight, n_classes=classes, **chosen)[0])
             return trees
 
-        parts = split(len(seeds), max(n_threads(self.n_jobs), len(seeds) * len(X) // AT_ONCE))
+        parts = split(len(seeds), len(seeds), least=AT_ONCE // len(X))
         trees = list(chain.from_iterable(run(some, parts, n_jobs=self.n_jobs)))
         return [prune(tree, self.ccp_alpha) for tree in trees] if self.ccp_alpha > 0.0 else trees
 
@@ -387,14 +384,14 @@ class Forest(ValidatedOnce):
         K = int(self.n_classes_[0]) if is_classifier(self) else 1
         total, times = np.zeros((len(X), K, self.n_outputs_)), np.zeros(len(X), np.int64)
 
-        def one(tree, seed):
-            out = np.flatnonzero(np.bincount(self._draw(seed), minlength=len(X)) == 0)
+        def one(tree, rows):
+            out = np.flatnonzero(np.bincount(rows, minlength=len(X)) == 0)
             values = tree.value[:, :, :K].take(tree.apply(X[out]), axis=0)
             return out, values.transpose(0, 2, 1)
 
         for part in split(len(self._trees), -(-len(self._trees) // 8)):  # eight trees in memory
-            trees, seeds = self._trees[part], self._seeds[part]
-            for out, values in run(one, trees, seeds, n_jobs=self.n_jobs):
+            trees, rows = self._trees[part], self._draw(self._seeds[part])
+            for out, values in run(one, trees, rows, n_jobs=self.n_jobs):
                 total[out] += values
                 times[out] += 1
         if (times == 0).any():
@@ -419,7 +416,7 @@ class Forest(ValidatedOnce):
     @property
     def estimators_samples_(self):
         """The rows that each tree was grown on, drawn again from its seed."""
-        return [self._draw(seed) for seed in self._seeds]
+        return list(self._draw(self._seeds))
 
     def __len__(self):
         """Number of trees."""
