@@ -88,7 +88,7 @@ def follow(problem, k, penalties, w, *, tol, max_iter, positive):
 def look_over(problem, k, work, penalties, enough, max_iter, positive):
     """`follow` where G is known for all columns."""
     for alpha, beta in penalties:
-        steps = work.solve(alpha, beta, positive, SHARP * enough, max_iter)
+        steps = work.solve(alpha, beta, positive, SHARP * enough, max_iter, patience=0)
         work.refresh()
         yield Point(work.w.copy(), work.gap(alpha, beta, positive)[1] + work.blur(), steps)
 
@@ -109,7 +109,7 @@ def look_ahead(problem, k, work, penalties, enough, max_iter, positive):
         work.add(ask)
         trials = []
         for i, (alpha, beta) in enumerate(block, start=done):
-            spent[i] += work.solve(alpha, beta, positive, SHARP * enough, max_iter)
+            spent[i] += work.solve(alpha, beta, positive, SHARP * enough, max_iter, patience=0)
             trials.append((work.w.copy(), work.u.copy(), work.residual()))
         U = problem.A.gradient(np.array([r for _, _, r in trials]))
         first = done

@@ -60,7 +60,8 @@ DOWN = 0.2  # from one α to the next on the way to a single small one
 SHARP = 1e-4  # a working set is solved to this part of the gap asked for,
 ROUGH = 0.1  # or of the gap there is, as long as columns may be missing
 SWEEPS = 30  # (10) at most, between two Newton steps
-PATIENCE = 6  # Newton steps that leave wrong signs to (10), before they see to them themselves
+PATIENCE = 6  # Newton steps that leave wrong signs to (10), before they see to them themselves;
+# none on a path, where the signs of the last point are nearly right
 
 
 @kernel
@@ -234,7 +235,7 @@ class WorkingSet:
         """How far rounding may put a gap from the truth."""
         return blur(self.yy, self.root_q, self.w)
 
-    def solve(self, alpha, beta, positive, enough, most):
+    def solve(self, alpha, beta, positive, enough, most, patience=PATIENCE):
         """Minimise P on W until the gap is at most `enough`; sweeps + Newton steps, ≤ `most`."""
         steps, rounds, idle, zeros, settled, done = 0, 0, 0, 0, self.w.any(), False
         least = np.inf
@@ -242,7 +243,7 @@ class WorkingSet:
         while True:
             if self.w.any():
                 steps += 1
-                while (zeros := self.newton(alpha, beta)) > 0 and rounds >= PATIENCE:
+                while (zeros := self.newton(alpha, beta)) > 0 and rounds >= patience:
                     pass  # every zero shrinks the face
                 if zeros < 0:
                     self.refresh()
