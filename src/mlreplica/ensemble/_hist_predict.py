@@ -7,13 +7,15 @@ set at first. A test that sends a row right rules out the leaves of its left sub
     b ← b AND mask_t      for every test t that x fails                                      (10)
 
 The lowest bit that is left is the row's leaf, whatever the order of the tests. So every test of
-the tree is made, for 256 rows side by side, without any branch: the rows fill vector registers, and
-a test costs less than a step of a walk although there are five times as many. Few rows fill a part
-of the registers and leave out the others.
+the tree is made, for many rows side by side and without any branch. The rows fill vector registers,
+and a test costs less than a step of a walk although there are five times as many. Few rows fill a
+part of the registers and leave out the others.
 
 To fill them well, everything is a byte. Rows are binned by the thresholds that occur in the model
 (`_binning.py`), and b is kept as bytes of eight leaves each; most masks change only one of them.
-Four trees of a class are added to its scores at a time: a score is loaded and stored once for them.
+Codes are kept twice, with a missing value as the least and as the greatest of all, so that a test
+is one comparison wherever it sends such a row. Two tests are made at a time and four trees of a
+class added to its scores: b, or the score, is loaded and stored once for them.
 
 Eight rows or fewer, and those of trees with more leaves, walk.
 
@@ -26,15 +28,17 @@ import numpy as np
 
 from mlreplica.core.jit import kernel
 from mlreplica.core.parallel import n_threads, run, split
-from mlreplica.core.scalars import bits, smaller
+from mlreplica.core.scalars import choose, join, lowest, meet, smaller
 
 from ._binning import CODES, LANES, bins_of, rank
 
 LEAVES = 64  # the most of a tree whose tests are made at once
 BYTES = LEAVES // 8
-ALL = np.uint8(255)
+NONE, ONE, ALL = np.uint8(0), np.uint8(1), np.uint8(255)
 FEW = 8  # rows: as many as these walk
 VECTOR = 32  # bytes: the rows that are there are rounded up to it
+WIDEST = 1024  # rows that are tested side by side: the more, the less a test costs besides them;
+CACHED = 1 << 16  # but their codes, of both kinds, stay in a cache
 GROUP = 4  # trees that are added to the scores together
 
 
@@ -80,9 +84,8 @@ class Masks(NamedTuple):
     earlier: np.ndarray
     half: np.ndarray
     used: np.ndarray  # columns that are tested
-    column: np.ndarray
-    least: np.ndarray  # uint8: codes from `least` to `most` go left
-    most: np.ndarray
+    kept: np.ndarray  # which codes are tested: 2·column, and 1 more if a missing one goes right
+    most: np.ndarray  # uint8: codes up to it go left
     table: np.ndarray  # or those that a table says
     mask: np.ndarray  # uint8
     start: np.ndarray  # first test of byte q of tree t, at 8t + q
@@ -138,12 +141,13 @@ def masks_of(forest, K):
     place = BYTES * tree[node] + byte
     order = np.argsort(place, kind="stable")
     node, byte = node[order], byte[order]
+    by_table = forest.table[node] >= 0
+    right = np.where(by_table, 0, 1 - forest.missing_left[node])  # a missing value goes right
     return Masks(
         *bins_of(columns)[:5],
         used,
-        forest.column[node],
-        (1 - forest.missing_left[node]).astype(np.uint8),
-        code[node].astype(np.uint8),
+        2 * forest.column[node] + right,
+        np.where(by_table, 0, code[node] - right).astype(np.uint8),
         forest.table[node],
         changed[node, byte].astype(np.uint8),
         np.searchsorted(place[order], np.arange(BYTES * len(leaves) + 1)),
@@ -195,12 +199,12 @@ def walk(X, column, threshold, left, missing_left, value, table, tables, start, 
 
 def room(p, K, n):
     """What `test_all` works in; as wide as the rows that it takes side by side."""
-    width = min(LANES, -(-n // VECTOR) * VECTOR)
+    width = min(-(-n // VECTOR) * VECTOR, WIDEST, max(LANES, CACHED // p // VECTOR * VECTOR))
     return (
         # rows of x are no power of two apart, or all would fall into the same lines of the cache
-        np.zeros((p, width + 8)),
-        np.empty(width, np.int32),
-        np.empty((p, width), np.uint8),
+        np.zeros((p, LANES + 8)),
+        np.empty(LANES, np.int32),
+        np.empty((2 * p + 2, width), np.uint8),
         np.empty((BYTES, width), np.uint8),
         np.empty((GROUP, width), np.uint8),
         np.empty((K, width)),
@@ -209,8 +213,8 @@ def room(p, K, n):
 
 @kernel(borrow=True)
 def test_all(
-    X, edges, low, scale, earlier, half, used, column, least, most, table, mask, start, leaves,
-    tables, x, k, c, b, leaf, total, out,
+    X, edges, low, scale, earlier, half, used, kept, most, table, mask, start, leaves, tables,
+    x, k, c, b, leaf, total, out,
 ):  # fmt: skip
     """(10) for all trees, as many rows at a time as there is room for, added to out (n, K)."""
     n, p = X.shape
@@ -218,11 +222,15 @@ def test_all(
     each = len(leaves) // K
     for first in range(0, n, width):
         m = smaller(width, n - first)
-        for i in range(m):
-            for j in range(p):
-                x[j, i] = X[first + i, j]
-        for j in used:
-            rank(x[j], edges[j], low[j], scale[j], earlier[j], half[j], k, c[j])
+        for at in range(0, m, LANES):
+            for i in range(smaller(LANES, m - at)):
+                for j in range(p):
+                    x[j, i] = X[first + at + i, j]
+            for j in used:
+                codes, less = c[2 * j, at : at + LANES], c[2 * j + 1, at : at + LANES]
+                rank(x[j], edges[j], low[j], scale[j], earlier[j], half[j], k, codes)
+                for i in range(len(codes)):
+                    less[i] = np.uint8(codes[i] - ONE)  # 255 if it is missing
         for q in range(K):
             for i in range(width):
                 total[q, i] = 0.0
@@ -233,8 +241,12 @@ def test_all(
                     b_q = b[q]
                     for i in range(width):
                         b_q[i] = ALL
-                    for s in range(start[BYTES * t + q], start[BYTES * t + q + 1]):
-                        strike(b_q, c[column[s]], least[s], most[s], table[s], tables, mask[s])
+                    stop = start[BYTES * t + q + 1]
+                    for s in range(start[BYTES * t + q], stop, 2):
+                        r = smaller(s + 1, stop - 1)  # a test without another is made twice
+                        c_s = c[tested(c, kept[s], table[s], tables, 2 * p)]
+                        c_r = c[tested(c, kept[r], table[r], tables, 2 * p + 1)]
+                        strike(b_q, c_s, most[s], mask[s], c_r, most[r], mask[r])
                 lowest_bits(b, words, leaf[t - group])
             row, v = total[group // each], leaves[group : group + GROUP]
             for i in range(width):
@@ -246,28 +258,47 @@ def test_all(
 
 
 @kernel(part=True, borrow=True)
-def strike(b, c, least, most, table, tables, mask):
-    """(10) of one test, on a byte of b of all rows."""
+def tested(c, kept, table, tables, spare):
+    """Which row of c a test looks at; what a table says is written down there first."""
     if table < 0:
-        span = np.uint8(most - least)
-        for i in range(len(b)):
-            b[i] &= ALL if np.uint8(c[i] - least) <= span else mask
-    else:
-        for i in range(len(b)):
-            b[i] &= ALL if tables[table, c[i]] else mask
+        return kept
+    for i in range(c.shape[1]):
+        c[spare, i] = np.uint8(1 - tables[table, c[kept, i]])
+    return spare
+
+
+@kernel(part=True, borrow=True)
+def strike(b, c_s, most_s, mask_s, c_r, most_r, mask_r):
+    """(10) of two tests, on a byte of b of all rows."""
+    for i in range(len(b)):
+        after_s = choose(c_s[i] <= most_s, ALL, mask_s)
+        after_r = choose(c_r[i] <= most_r, ALL, mask_r)
+        b[i] = meet(b[i], meet(after_s, after_r))
 
 
 @kernel(part=True, borrow=True)
 def lowest_bits(b, words, leaf):
-    """The place of the lowest bit of b in every lane: the exponent of a power of two."""
-    for h in range(words - 1, -1, -1):
+    """The place of the lowest bit of b in every lane; only bytes, of which a register has most."""
+    b0, b1, b2, b3, b4, b5, b6, b7 = b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]
+    if words > 1:  # the second four take the place of the first, where these have no bit
         for i in range(len(leaf)):
-            w = np.uint32(b[4 * h, i]) | np.uint32(b[4 * h + 1, i]) << np.uint32(8)
-            w |= np.uint32(b[4 * h + 2, i]) << np.uint32(16)
-            w |= np.uint32(b[4 * h + 3, i]) << np.uint32(24)
-            lowest = np.float32(np.int32(w & (~w + np.uint32(1))))
-            place = (bits(lowest) >> 23 & 255) - 127
-            leaf[i] = 32 * h + place if w != 0 or h == words - 1 else leaf[i]
+            none = join(join(b0[i], b1[i]), join(b2[i], b3[i])) == NONE
+            b0[i], b1[i] = choose(none, b4[i], b0[i]), choose(none, b5[i], b1[i])
+            b2[i], b3[i] = choose(none, b6[i], b2[i]), choose(none, b7[i], b3[i])
+            b4[i] = choose(none, np.uint8(32), NONE)
+    for i in range(len(leaf)):
+        byte, place = b3[i], np.uint8(24)
+        byte, place = choose(b2[i] == NONE, byte, b2[i]), choose(b2[i] == NONE, place, np.uint8(16))
+        byte, place = choose(b1[i] == NONE, byte, b1[i]), choose(b1[i] == NONE, place, np.uint8(8))
+        byte, place = choose(b0[i] == NONE, byte, b0[i]), choose(b0[i] == NONE, place, NONE)
+        bit = lowest(byte)
+        one = choose(meet(bit, np.uint8(0b10101010)) == NONE, NONE, np.uint8(1))
+        two = choose(meet(bit, np.uint8(0b11001100)) == NONE, NONE, np.uint8(2))
+        four = choose(meet(bit, np.uint8(0b11110000)) == NONE, NONE, np.uint8(4))
+        leaf[i] = join(join(place, one), join(two, four))
+    if words > 1:
+        for i in range(len(leaf)):
+            leaf[i] = join(leaf[i], b4[i])
 
 
 def add_trees(X, forest, masks, out):
@@ -284,4 +315,4 @@ def add_trees(X, forest, masks, out):
             space = room(X.shape[1], out.shape[1], rows.stop - rows.start)
             test_all(X[rows], *given, *space, out[rows])
 
-        run(test, split(len(X), n_threads(), least=4 * LANES))
+        run(test, split(len(X), n_threads(), least=WIDEST))
