@@ -288,7 +288,7 @@ def test_one_row_and_many_and_deep_trees_predict_the_same():
     X, y = sample(500)
     X[::5, 1] = np.nan
     X = np.column_stack([X, np.arange(500) % 6])
-    for leaves in (31, 64, 100):  # one word of leaves, two, and too many
+    for leaves in (31, 33, 64, 100):  # one word of leaves, one more, two, and too many
         model = regressor(max_leaf_nodes=leaves, min_samples_leaf=2, categorical_features=[4])
         many = model.fit(X, y).predict(X)
         one = np.concatenate([model.predict(X[i : i + 1]) for i in range(60)])

@@ -89,6 +89,7 @@ class Masks(NamedTuple):
     table: np.ndarray  # or those that a table says
     mask: np.ndarray  # uint8
     start: np.ndarray  # first test of byte q of tree t, at 8t + q
+    words: np.ndarray  # 32 leaves each, of every tree
     leaves: np.ndarray  # (trees, 64) values: class after class, empty trees fill the last groups
 
 
@@ -126,7 +127,9 @@ def masks_of(forest, K):
     mask, first = leaf_masks(forest)
     tree, ends = np.arange(len(leaves_of)), forest.column < 0
     each = -(-len(tree) // (GROUP * K)) * GROUP  # trees of a class, rounded up to groups
-    tree = np.repeat(tree % K * each + tree // K, np.diff(forest.start))  # of every node
+    place, words = tree % K * each + tree // K, np.ones(K * each, np.int64)
+    words[place] += leaves_of > LEAVES // 2
+    tree = np.repeat(place, np.diff(forest.start))  # of every node
     leaves = np.zeros((K * each, LEAVES))
     leaves[tree[ends], first[ends]] = forest.value[ends]
     used = np.unique(forest.column[forest.column >= 0])
@@ -151,6 +154,7 @@ def masks_of(forest, K):
         forest.table[node],
         changed[node, byte].astype(np.uint8),
         np.searchsorted(place[order], np.arange(BYTES * len(leaves) + 1)),
+        words,
         leaves,
     )
 
@@ -213,8 +217,8 @@ def room(p, K, n):
 
 @kernel(borrow=True)
 def test_all(
-    X, edges, low, scale, earlier, half, used, kept, most, table, mask, start, leaves, tables,
-    x, k, c, b, leaf, total, out,
+    X, edges, low, scale, earlier, half, used, kept, most, table, mask, start, words, leaves,
+    tables, x, k, c, b, leaf, total, out,
 ):  # fmt: skip
     """(10) for all trees, as many rows at a time as there is room for, added to out (n, K)."""
     n, p = X.shape
@@ -236,8 +240,7 @@ def test_all(
                 total[q, i] = 0.0
         for group in range(0, len(leaves), GROUP):
             for t in range(group, group + GROUP):
-                words = 1 if start[BYTES * t + 4] == start[BYTES * (t + 1)] else 2
-                for q in range(4 * words):
+                for q in range(4 * words[t]):
                     b_q = b[q]
                     for i in range(width):
                         b_q[i] = ALL
@@ -247,7 +250,7 @@ def test_all(
                         c_s = c[tested(c, kept[s], table[s], tables, 2 * p)]
                         c_r = c[tested(c, kept[r], table[r], tables, 2 * p + 1)]
                         strike(b_q, c_s, most[s], mask[s], c_r, most[r], mask[r])
-                lowest_bits(b, words, leaf[t - group])
+                lowest_bits(b, words[t], leaf[t - group])
             row, v = total[group // each], leaves[group : group + GROUP]
             for i in range(width):
                 two = row[i] + v[0, leaf[0, i]] + v[1, leaf[1, i]]
