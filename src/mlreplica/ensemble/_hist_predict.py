@@ -206,8 +206,8 @@ def room(p, K, n):
     width = min(-(-n // VECTOR) * VECTOR, WIDEST, max(LANES, CACHED // p // VECTOR * VECTOR))
     return (
         # rows of x are no power of two apart, or all would fall into the same lines of the cache
-        np.zeros((p, LANES + 8)),
-        np.empty(LANES, np.int32),
+        np.zeros((p, min(width, LANES) + 8)),
+        np.empty(min(width, LANES), np.int32),
         np.empty((2 * p + 2, width), np.uint8),
         np.empty((BYTES, width), np.uint8),
         np.empty((GROUP, width), np.uint8),
@@ -318,4 +318,7 @@ def add_trees(X, forest, masks, out):
             space = room(X.shape[1], out.shape[1], rows.stop - rows.start)
             test_all(X[rows], *given, *space, out[rows])
 
-        run(test, split(len(X), n_threads(), least=WIDEST))
+        if len(X) < 2 * WIDEST:
+            test(slice(0, len(X)))
+        else:
+            run(test, split(len(X), n_threads(), least=WIDEST))
