@@ -7,8 +7,8 @@ with all its parts in it. The result is the same, and sooner there.
 
 Three more things are left out, each a tenth of the time or more:
 
-    steps       for what no kernel has: closures, `with`, tuples to unroll; and expressions of whole
-                arrays, where a kernel makes none
+    steps       for what no kernel has: closures, `with`, tuples to unroll; where a kernel only
+                borrows, also expressions of whole arrays, and the end of every variable's life
     questions   of what type a sum or an element is, put anew at every sign: answers are remembered
     garbage     is not collected: a compiler makes many objects that live until it is done, and to
                 walk them again and again takes long
@@ -40,6 +40,7 @@ NEEDLESS = {
     typed.NoPythonSupportedFeatureValidation,
     typed.DumpParforDiagnostics,
 }
+BORROWED = {typed.NopythonRewrites, typed.IRLegalization}
 PLAIN = types.Number, types.Boolean, types.Array
 
 
@@ -118,9 +119,9 @@ class KernelCompiler(compiler.CompilerBase):
         self.state.typingctx = remembering(typingctx)
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's own steps, each once."""
+        """Numba's own steps that are needed, each once."""
         steps = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        needless = NEEDLESS if self.state.flags.nrt else NEEDLESS | {typed.NopythonRewrites}
+        needless = NEEDLESS if self.state.flags.nrt else NEEDLESS | BORROWED
         kept = {step: text for step, text in steps.passes if step not in needless}
         steps.passes = list(kept.items())
         steps.finalize()
