@@ -46,7 +46,7 @@ LATE = 6400  # rows that the first thread is ahead when another one has woken up
 def numbers(random_state, k):
     """k seeds, one after the other: their streams differ; where they begin, `random_state` says."""
     if isinstance(random_state, Integral):  # NumPy's generator takes longer than many trees
-        start = int(random_state) * GOLDEN % LARGEST
+        start = (int(random_state) + 1) * GOLDEN % LARGEST
     else:
         start = check_random_state(random_state).randint(LARGEST)
     return np.arange(start, start + k)
