@@ -34,7 +34,7 @@ from ._binning import CODES, LANES, bins_of, rank
 
 LEAVES = 64  # the most of a tree whose tests are made at once
 BYTES = LEAVES // 8
-NONE, ONE, ALL = np.uint8(0), np.uint8(1), np.uint8(255)
+NONE, ALL = np.uint8(0), np.uint8(255)
 FEW = 8  # rows: as many as these walk
 VECTOR = 32  # bytes: the rows that are there are rounded up to it
 WIDEST = 1024  # rows that are tested side by side: the more, the less a test costs besides them;
@@ -234,7 +234,7 @@ def test_all(
                 codes, less = c[2 * j, at : at + LANES], c[2 * j + 1, at : at + LANES]
                 rank(x[j], edges[j], low[j], scale[j], earlier[j], half[j], k, codes)
                 for i in range(len(codes)):
-                    less[i] = np.uint8(codes[i] - ONE)  # 255 if it is missing
+                    less[i] = np.uint8((np.int64(codes[i]) - 1) & 255)  # 255 if it is missing
         for q in range(K):
             for i in range(width):
                 total[q, i] = 0.0
