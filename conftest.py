@@ -18,3 +18,10 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # A first call compiles, so examples have no deadline; on a server every run draws the same ones.
 settings.register_profile("mlreplica", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mlreplica")
+
+LONG = ("test_warmup", "test_pure_python", "test_prebuilt")
+
+
+def pytest_collection_modifyitems(items):
+    """The longest tests first, lest one worker is left alone with them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(tuple(f"tests/{name}" for name in LONG)))

@@ -21,16 +21,21 @@ from mlreplica.ensemble import (
     VotingRegressor,
 )
 from mlreplica.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
+from mlreplica.tree import DecisionTreeClassifier
 
 CLASSIFIERS = [("logistic", LogisticRegression()), ("bayes", GaussianNB())]
 REGRESSORS = [("ridge", Ridge()), ("squares", LinearRegression())]
 
 
+# A naive Bayes of scikit-learn divides by zero where weights leave one class; a tree does not.
+SOUND = [("logistic", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))]
+
+
 @parametrize_with_checks(
     [
-        VotingClassifier(CLASSIFIERS),
+        VotingClassifier(SOUND),
         VotingRegressor(REGRESSORS),
-        StackingClassifier(CLASSIFIERS, cv=2),
+        StackingClassifier(SOUND, cv=2),
         StackingRegressor(REGRESSORS, cv=2),
     ]
 )
