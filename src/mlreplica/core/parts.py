@@ -7,8 +7,9 @@ with all its parts in it. The result is the same, and sooner there.
 
 Three more things are left out, each a tenth of the time or more:
 
-    steps       for what no kernel has: closures, `with`, tuples to unroll; where a kernel only
-                borrows, also expressions of whole arrays, and the end of every variable's life
+    steps       for what no kernel has, and none may: closures, comprehensions, `with`, tuples to
+                unroll; where a kernel only borrows, also expressions of whole arrays, and the end
+                of every variable's life
     questions   of what type a sum or an element is, put anew at every sign: answers are remembered
     garbage     is not collected: a compiler makes many objects that live until it is done, and to
                 walk them again and again takes long

@@ -28,7 +28,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mlreplica.core.draws import seeded
+from mlreplica.core.draws import LARGEST, seeded
 from mlreplica.core.parallel import n_threads, run, share, split
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 from mlreplica.tree import ExtraTreeRegressor
@@ -37,7 +37,6 @@ from ._forest_base import Made
 from ._isolation_members import as_trees
 from ._isolation_trees import Forest, add_paths, average_path, draw, isolate, together
 
-LARGEST = np.iinfo(np.int32).max
 GOLDEN = 0x9E3779B1  # multiples of it modulo LARGEST keep far apart
 BATCH = 1 << 20  # entries of X, or rows drawn, at a time
 LATE = 6400  # rows that the first thread is ahead when another one has woken up: 0.15 ms
