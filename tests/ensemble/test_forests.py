@@ -20,7 +20,7 @@ from mlreplica.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from mlreplica.ensemble._forest_splits import digits, order, place
+from mlreplica.ensemble._forest_splits import LANES, digits, order, place
 from mlreplica.metrics import accuracy_score, r2_score
 
 ALL = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]
@@ -98,17 +98,18 @@ def test_both_growers_make_the_same_trees(seed, ties, weighted, n):
 def test_keys_are_put_in_order(seed, m, levels):
     rng = np.random.default_rng(seed)
     ranks = rng.integers(0, levels, m).astype(np.int32)
-    a = (ranks.astype(np.uint32) << np.uint32(8)) | rng.integers(0, 256, m).astype(np.uint32)
-    count, keys = np.empty(6 * 512, np.int64), a.copy()
-    b = np.empty_like(a)
-    found = b if order(ranks, 8, int(ranks.max()), a, b, count) else a
+    keys = (ranks.astype(np.uint32) << np.uint32(8)) | rng.integers(0, 256, m).astype(np.uint32)
+    count, room = np.empty(6 * 512, np.int64), np.zeros(LANES, np.uint32)
+    a, b = np.append(keys, room), np.append(keys, room)
+    found = (b if order(ranks, 8, int(ranks.max()), a, b, count) else a)[:m]
     assert_array_equal(found >> 8, np.sort(keys) >> 8)
     assert_array_equal(np.sort(found), np.sort(keys))
     passes, bits = digits(m, levels)
     assert (1 << passes * bits) > levels
-    few, goal = keys[:20].copy(), np.empty_like(keys[:20])
-    place(few, goal)
-    assert_array_equal(goal, np.sort(few))
+    for few in (keys[:20], keys[:20] >> 20, keys[:20].astype(np.uint64) << 12):  # ties, long keys
+        a, b = (np.append(few, room.astype(few.dtype)) for _ in range(2))
+        place(a, b, len(few))
+        assert_array_equal(b[: len(few)], np.sort(few))
 
 
 @pytest.mark.parametrize("n", [1, 2, 150, 1024, 1025])

@@ -64,9 +64,9 @@ def twist(seeds: Any, n: int, rows: Any, own: Any, key: Any) -> None:
             word ^= word >> 18
             if own[t] < 0 and word & LARGEST < LARGEST:
                 own[t] = word & LARGEST
-            if drawn < rows.shape[1] and word & mask < n:
+            if drawn < rows.shape[1]:
                 rows[t, drawn] = word & mask
-                drawn += 1
+                drawn += word & mask < n
 
 
 @lean

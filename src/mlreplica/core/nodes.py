@@ -16,6 +16,7 @@ from .categories import goes_left, weigh_categories
 from .columns import RANK, ROW
 from .draws import draw, draw_between
 from .medians import center, weigh_medians, weigh_parts
+from .scalars import larger
 from .sorting import sort_keys
 from .splits import (
     CONSTANT,
@@ -139,7 +140,7 @@ def weigh_random(
             missing += 1
         elif v < least:
             least = v
-        most = max(most, v)
+        most = larger(most, v)
     if missing == m or (least == most and missing == 0):
         return True, False, 0.0, 0
     threshold: Any = draw_between(state, least, most)

@@ -29,6 +29,7 @@ import scipy.sparse as sp
 from .categories import BIT, WORD, goes_left
 from .jit import kernel
 from .parallel import n_threads, run, split
+from .scalars import smaller
 
 LANES = 64
 BLOCK = 4096  # rows that go through one tree after the other while both are in the cache
@@ -369,11 +370,11 @@ def apply_rows(
     n, trees = out.shape
     row, at, active = walks[0], walks[1], walks[2]
     for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+        stop = smaller(start + BLOCK, n)
         missing = any_missing(X[start:stop])
         for t in range(trees):
             for first in range(start, stop, LANES):
-                lanes = min(LANES, stop - first)
+                lanes = smaller(LANES, stop - first)
                 for l in range(lanes):
                     row[l], at[l] = first + l, roots[t]
                 walk_lanes(X, row, at, lanes, nodes, links, sets, active, missing)
@@ -392,18 +393,18 @@ def sum_rows(
         missing = any_missing(X)
         for i in range(n):
             for first in range(0, trees, LANES):
-                lanes = min(LANES, trees - first)
+                lanes = smaller(LANES, trees - first)
                 for l in range(lanes):
                     row[l], at[l] = i, roots[first + l]
                 walk_lanes(X, row, at, lanes, nodes, links, sets, active, missing)
                 add_values(row, at, lanes, values, out)
         return
     for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+        stop = smaller(start + BLOCK, n)
         missing = any_missing(X[start:stop])
         for t in range(trees):
             for first in range(start, stop, LANES):
-                lanes = min(LANES, stop - first)
+                lanes = smaller(LANES, stop - first)
                 for l in range(lanes):
                     row[l], at[l] = first + l, roots[t]
                 walk_lanes(X, row, at, lanes, nodes, links, sets, active, missing)

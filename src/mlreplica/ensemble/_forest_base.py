@@ -42,7 +42,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mlreplica.core.columns import Columns
 from mlreplica.core.draws import LARGEST, draws, seeded
 from mlreplica.core.grow import grow
-from mlreplica.core.parallel import run, split
+from mlreplica.core.parallel import n_threads, run, split
 from mlreplica.core.pruning import prune
 from mlreplica.core.tree import Packed
 from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
@@ -50,7 +50,7 @@ from mlreplica.core.validation import FLOATS, ValidatedOnce
 
 from ._forest_trees import packable, plain_data, plain_trees
 
-AT_ONCE = 1 << 13  # rows of small trees that are grown in one go: a millisecond
+AT_ONCE = 1 << 14  # rows of small trees that are grown in one go: some milliseconds
 NO_MISSING = "{} does not learn from missing values with these parameters; impute them first."
 
 
@@ -267,7 +267,8 @@ class Forest(ValidatedOnce):
                 trees.append(grow(columns, codes, weight, n_classes=classes, **chosen)[0])
             return trees
 
-        parts = split(len(seeds), len(seeds), least=AT_ONCE // len(X))
+        parts, threads = len(seeds) * len(X) // AT_ONCE, n_threads(self.n_jobs)
+        parts = split(len(seeds), parts - parts % threads if parts > threads else parts)
         trees = list(chain.from_iterable(run(some, parts, n_jobs=self.n_jobs)))
         return [prune(tree, self.ccp_alpha) for tree in trees] if self.ccp_alpha > 0.0 else trees
 

@@ -4,6 +4,7 @@ r"""Splits of a forest's nodes: the best threshold of a column, or a random one
                             SIMD, without the wrong guesses that any sort makes
     many keys of two classes are not sorted: they are counted in buckets, and only buckets that may
                             hold the best split are looked into (`promising`)
+    many keys, few ranks    of more classes are counted, rank by class, and a rank is passed at once
     indices                 are unsigned, as each would else be asked whether it counts from the end
 
 A key is a rank, and below it what its row brings: a class with its weight, one byte (LOAD), or the
@@ -18,27 +19,42 @@ from typing import Any
 import numpy as np
 
 from mlreplica.core.draws import draw_between
+from mlreplica.core.jit import kernel
+from mlreplica.core.scalars import larger, smaller
 from mlreplica.core.splits import CLOSE, GINI, SQUARED, lean, worth
 
 LARGE = 4096  # rows from which a node reads columns
-SMALL, FEW = 24, 256  # keys that are compared two by two, or sorted by short digits
+SMALL, FEW = 8, 256  # keys compared two by two (for each digit they have); sorted by short digits
+LANES = 8  # comparisons at a time
 LOAD, PLACE = 8, 32  # bits of a key below the rank
 LOADS, PLACES = (1 << LOAD) - 1, (1 << PLACE) - 1
 MANY, EACH, BUCKETS = 256, 4, 2048  # keys counted in buckets; of so many each; the most buckets
 HALF, LOW = 32, (1 << 32) - 1  # of a bucket's word: weight, and below it the weight of class 1
+CELLS = 8  # counts of a class in a rank that are passed in the time that a key takes
 U = np.uint64
 
 
 @lean
-def place(a: Any, b: Any) -> None:
-    """Put the few keys of a in order into b: each goes where so many are before it."""
-    for i in range(len(a)):
-        v, before = a[i], 0
-        for j in range(i):
-            before += a[j] <= v
-        for j in range(i + 1, len(a)):
-            before += a[j] < v
+def place(a: Any, b: Any, m: int) -> None:
+    """Put the first m keys of a in order into b: each goes where so many are less.
+
+    Equal keys go to the same place; the places after it, which stay 0, are then theirs.
+    """
+    end = (m + LANES - 1) // LANES * LANES
+    for i in range(m, end):
+        a[U(i)] = a[0] | ~a[0]  # the largest of all
+    for i in range(m):
+        b[U(i)] = 0
+    for i in range(m):
+        v, before = a[U(i)], np.uint32(0)
+        for j in range(0, end, LANES):
+            for k in range(LANES):
+                before = np.uint32(before + np.uint32(a[U(j + k)] < v))
         b[U(before)] = v
+    last = b[0]
+    for i in range(1, m):
+        last = b[U(i)] if b[U(i)] != 0 else last
+        b[U(i)] = last
 
 
 @lean
@@ -53,8 +69,8 @@ def digits(m: int, levels: int) -> Any:
 
 
 @lean
-def spread(a: Any, b: Any, low: int, passes: int, digit: int, count: Any) -> Any:
-    """Sort the keys of a by the digits above bit `low`, counted already: in b if that is True."""
+def spread(a: Any, b: Any, m: int, low: int, passes: int, digit: int, count: Any) -> Any:
+    """Sort m keys of a by the digits above bit `low`, counted already: in b if that is True."""
     size, mask = 1 << digit, U((1 << digit) - 1)
     for step in range(passes):
         here, shift = count[step * size : (step + 1) * size], U(low + step * digit)
@@ -63,13 +79,26 @@ def spread(a: Any, b: Any, low: int, passes: int, digit: int, count: Any) -> Any
             c = here[k]
             here[k] = total
             total += c
-        for i in range(len(a)):
+        for i in range(m):
             v = a[i]
             k = (U(v) >> shift) & mask
             b[U(here[k])] = v
             here[k] += 1
         a, b = b, a
     return passes & 1 == 1
+
+
+@lean
+def gather_values(data: Any, f: int, rows: Any, x: Any) -> None:
+    """x_i ← X[rows_i, f]"""
+    if len(rows) >= LARGE:
+        whole = data.X[f]
+        for i in range(len(rows)):
+            x[i] = whole[rows[i]]
+    else:
+        column = U(f)
+        for i in range(len(rows)):
+            x[i] = data.X_rows[rows[i], column]
 
 
 @lean
@@ -85,18 +114,18 @@ def gather_ranks(data: Any, f: int, rows: Any, ranks: Any) -> Any:
         for i in range(len(rows)):
             ranks[i] = data.ranks_rows[rows[i], column]
     for i in range(len(rows)):
-        least, most = min(least, ranks[i]), max(most, ranks[i])
+        least, most = smaller(least, ranks[i]), larger(most, ranks[i])
     return least, most
 
 
 @lean
 def order(ranks: Any, low: int, levels: int, a: Any, b: Any, count: Any) -> Any:
-    """Put the keys a, with ranks above bit `low`, in order: in b if that is True, else in a."""
+    """Put the keys a of `ranks`, above bit `low`, in order: in b if that is True, else in a."""
     m = len(ranks)
-    if m <= SMALL:
-        place(a, b)
-        return True
     passes, digit = digits(m, levels)
+    if m <= SMALL * passes:
+        place(a, b, m)
+        return True
     size, mask = U(1 << digit), U((1 << digit) - 1)
     for k in range(passes << digit):
         count[k] = 0
@@ -111,22 +140,27 @@ def order(ranks: Any, low: int, levels: int, a: Any, b: Any, count: Any) -> Any:
             for step in range(passes):
                 count[U(step) * size + (rank & mask)] += 1
                 rank >>= U(digit)
-    return spread(a, b, low, passes, digit, count)
+    return spread(a, b, m, low, passes, digit, count)
+
+
+@lean
+def worth_of_squares(left: float, right: float, W_L: float, W_R: float) -> float:
+    """`worth` by Gini's impurity from Σ L² and Σ R², which are exact: weights are whole numbers."""
+    return -W_R * (1.0 - right / (W_R * W_R)) - W_L * (1.0 - left / (W_L * W_L))
 
 
 @lean
 def better_pair(t: int, s: int, a: float, S: float, T: float, limits: Any, work: Any) -> Any:
     """Weigh a split of two classes exactly, with weights t and s (class 1) left; keep the best."""
-    L, R, best = work.L, work.R, work.best
-    left, right = np.float64(t), T - np.float64(t)
-    if left < work.weight[1] or right < work.weight[1]:
+    best, W_L, W_R = work.best, np.float64(t), T - np.float64(t)
+    if smaller(W_L, W_R) < work.weight[1]:
         return False
-    L[1], R[1] = np.float64(s), S - np.float64(s)
-    L[0], R[0] = left - L[1], right - R[1]
-    value = worth(GINI, L, R, left, right, 1)
+    l, r = np.float64(s), S - np.float64(s)
+    left, right = (W_L - l) * (W_L - l) + l * l, (W_R - r) * (W_R - r) + r * r
+    value = worth_of_squares(left, right, W_L, W_R)
     if value <= best[0]:
         return False
-    best[0], best[1] = value, a * a / (T * (left * right))
+    best[0], best[1] = value, a * a / (T * (W_L * W_R))
     return True
 
 
@@ -246,11 +280,52 @@ def scan_classes(seg: Any, S: Any, T: float, limits: Any, work: Any) -> int:
                 continue
             if m - i - 1 < limits.min_leaf or t < work.weight[1] or T - t < work.weight[1]:
                 continue
-            value = worth(GINI, L, R, t, T - t, 1)
+            value = worth_of_squares(left, right, t, T - t)
             if value > best[0]:
                 best[0], found = value, i + 1
                 bound = value + T - slack
     return found
+
+
+@kernel(part=True, borrow=True)  # sums of whole numbers are exact in any order
+def scan_ranks(
+    ranks: Any, load: Any, least: int, most: int, S: Any, T: float, limits: Any, work: Any
+) -> Any:
+    """The same where many rows have few ranks: the ranks that the split is between, or −1, −1.
+
+    Weights are counted by rank and class, then added up rank by rank. Σ R² is Σ S² − 2 Σ SL + Σ L².
+    """
+    cells, best = work.cells, work.best
+    K, low, high, squares, before = len(S), -1, most, 0.0, 0.0
+    shift, mask = U(limits.class_bits), U((1 << limits.class_bits) - 1)
+    for cell in range((most - least + 1) * K):
+        cells[cell] = 0.0
+    for i in range(len(ranks)):
+        one = U(load[i])
+        cells[U((ranks[i] - least) * K) + (one & mask)] += np.float64(one >> shift)
+    for k in range(K):
+        squares += S[k] * S[k]
+    slack = CLOSE * T * (1.0 + abs(np.log(T)))
+    bound = best[0] + T - slack
+    for rank in range(most - least):
+        left, both, t = 0.0, 0.0, 0.0
+        here, following = U(rank * K), U(rank * K + K)
+        for k in range(K):
+            l = cells[here + U(k)]
+            left += l * l
+            both += l * S[k]
+            t += l
+            cells[following + U(k)] += l
+        right = squares - both - both + left
+        if t > before and left * (T - t) + right * t >= bound * (t * (T - t)):
+            value = worth_of_squares(left, right, t, T - t)
+            if value > best[0]:
+                best[0], low = value, least + rank
+                bound = value + T - slack
+        before = t
+    for i in range(len(ranks) if low >= 0 else 0):
+        high = ranks[i] if low < ranks[i] < high else high
+    return low, high
 
 
 @lean
@@ -283,7 +358,7 @@ def try_random(x: Any, given: Any, S: Any, T: float, limits: Any, work: Any) -> 
     """One random threshold on the values x: (constant, better, threshold)."""
     least, most = x[0], x[0]
     for i in range(len(x)):
-        least, most = min(least, x[i]), max(most, x[i])
+        least, most = smaller(least, x[i]), larger(most, x[i])
     if least == most:
         return True, False, 0.0
     threshold = draw_between(work.state, least, most)
@@ -330,10 +405,15 @@ def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work:
     if least == most:
         return True, False, 0, 0
     if limits.classes:
-        a, b = work.loaded[0, :m], work.loaded[1, :m]
-        if limits.classes == 2 and m >= MANY and limits.min_leaf <= 1 and work.weight[1] <= 0.0:
+        a, b, any_cut = work.loaded[0], work.loaded[1], limits.min_leaf <= 1
+        any_cut = any_cut and work.weight[1] <= 0.0
+        cells = (np.int64(most) - least + 1) * limits.classes
+        if limits.classes > 2 and any_cut and cells <= smaller(CELLS * m, len(work.cells)):
+            low, high = scan_ranks(ranks, given.load, least, most, S, T, limits, work)
+            return False, low >= 0, low, high
+        if limits.classes == 2 and any_cut and m >= MANY:
             shift = 0
-            while (most - least) >> shift >= min(BUCKETS, m // EACH):
+            while (most - least) >> shift >= smaller(BUCKETS, m // EACH):
                 shift += 1
             promising(ranks, given.load, least, most, shift, S[1], T, work)
             k = 0
@@ -342,15 +422,14 @@ def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work:
                 a[k] = (np.uint32(rank) << np.uint32(LOAD)) | np.uint32(given.load[i])
                 ranks[k] = rank
                 k += work.open[U((rank - least) >> shift)]
-            in_b = order(ranks[:k], LOAD, most, a[:k], b[:k], work.count)
-            seg = b[:k] if in_b else a[:k]
+            seg = b[:k] if order(ranks[:k], LOAD, most, a, b, work.count) else a[:k]
             n_left = scan_buckets(seg, least, shift, S[1], T, limits, work)
             if n_left == 0:
                 return False, False, 0, 0
             return False, True, np.int64(seg[n_left - 1]) >> LOAD, np.int64(seg[n_left]) >> LOAD
         for i in range(m):
             a[i] = (np.uint32(ranks[i]) << np.uint32(LOAD)) | np.uint32(given.load[i])
-        seg = b if order(ranks, LOAD, most, a, b, work.count) else a
+        seg = b[:m] if order(ranks, LOAD, most, a, b, work.count) else a[:m]
         if limits.classes == 2:
             n_left = scan_pair(seg, S[1], T, limits, work)
         else:
@@ -358,10 +437,11 @@ def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work:
         if n_left == 0:
             return False, False, 0, 0
         return False, True, np.int64(seg[n_left - 1]) >> LOAD, np.int64(seg[n_left]) >> LOAD
-    a_place, b_place = work.placed[0, :m], work.placed[1, :m]
+    a_place, b_place = work.placed[0], work.placed[1]
     for i in range(m):
         a_place[i] = (U(ranks[i]) << U(PLACE)) | U(i)
-    found = b_place if order(ranks, PLACE, most, a_place, b_place, work.count) else a_place
+    in_b = order(ranks, PLACE, most, a_place, b_place, work.count)
+    found = b_place[:m] if in_b else a_place[:m]
     n_left = scan_sums(found, given.w, given.y, S[0], T, limits, work)
     if n_left == 0:
         return False, False, 0, 0

@@ -23,10 +23,20 @@ import numpy as np
 
 from mlreplica.core.draws import draw
 from mlreplica.core.jit import kernel
+from mlreplica.core.nodes import middle
 from mlreplica.core.splits import EPSILON, GINI, SQUARED, impurity, lean
 from mlreplica.core.tree import Tree
 
-from ._forest_splits import BUCKETS, LARGE, LOADS, U, try_best, try_random
+from ._forest_splits import (
+    BUCKETS,
+    LANES,
+    LOADS,
+    U,
+    gather_ranks,
+    gather_values,
+    try_best,
+    try_random,
+)
 
 FEATURE, LEFT, RIGHT, ROWS, MISSING_LEFT = range(5)  # whole numbers of a node
 THRESHOLD, WEIGHT, IMPURITY = range(3)  # its other numbers, before the weights of classes or a sum
@@ -34,13 +44,12 @@ LO, HI, DEPTH, CONSTANT, PARENT, SIDE = range(6)  # what waits on the stack
 
 
 class Data(NamedTuple):
-    """X and the ranks of its values, by columns and by rows; random thresholds need no ranks."""
+    """X and the ranks of its values, by columns and by rows."""
 
     X: Any  # (p, n)
-    X_rows: Any  # (n, p)
-    ranks: Any  # (p, n)
+    X_rows: Any  # (n, p) for random thresholds
+    ranks: Any  # (p, n) for the best
     ranks_rows: Any  # (n, p)
-    levels: Any  # (p,)
 
 
 class Given(NamedTuple):
@@ -83,20 +92,7 @@ class Work(NamedTuple):
     count: Any
     buckets: Any  # int64
     open: Any  # of each bucket, uint8: whether the best split may be in it
-
-
-@lean
-def between(data: Any, f: int, rows: Any, low: int, high: int) -> float:
-    """The middle between the values of column f that have these ranks in some of the rows."""
-    column, i, j = U(f), U(0), U(0)
-    ranks = data.ranks_rows
-    while ranks[rows[i], column] != low:
-        i += U(1)
-    while ranks[rows[j], column] != high:
-        j += U(1)
-    a, b = data.X_rows[rows[i], column], data.X_rows[rows[j], column]
-    threshold = a / 2.0 + b / 2.0
-    return a if threshold >= b else threshold  # neighbours among floats
+    cells: Any  # float64: the weight of a class in a rank
 
 
 @lean
@@ -129,16 +125,17 @@ def partition(x: Any, threshold: float, given: Any, spare: Any) -> int:
 
 
 @lean
-def values_of(data: Any, f: int, rows: Any, x: Any) -> None:
-    """x_i ← X[rows_i, f]"""
-    column = U(f)
-    if len(rows) >= LARGE:
-        whole = data.X[f]
-        for i in range(len(rows)):
-            x[i] = whole[rows[i]]
-    else:
-        for i in range(len(rows)):
-            x[i] = data.X_rows[rows[i], column]
+def settle(data: Any, f: int, low: int, high: int, rows: Any, ranks: Any, x: Any) -> Any:
+    """x_i ← rank of row i in column f; the threshold between the values of two ranks."""
+    gather_ranks(data, f, rows, ranks)
+    for i in range(len(rows)):
+        x[i] = ranks[i]
+    i, j, column = U(0), U(0), data.X[f]
+    while ranks[i] != low:
+        i += U(1)
+    while ranks[j] != high:
+        j += U(1)
+    return middle(column[rows[i]], column[rows[j]])
 
 
 @lean
@@ -235,7 +232,7 @@ def grow_one(
             f = features[j]
             threshold, a, b = 0.0, 0, 0
             if limits.random:
-                values_of(data, f, given.rows, x)
+                gather_values(data, f, rows, x)
                 is_constant, better, threshold = try_random(x, given, S, W, limits, work)
             else:
                 is_constant, better, a, b = try_best(data, f, given, S, W, limits, work)
@@ -254,16 +251,18 @@ def grow_one(
         gain = W * node_f[k, IMPURITY] + best[0] if limits.classes else best[0] - S[0] * S[0] / W
         if feature < 0 or gain / total + EPSILON < limits.min_gain:
             continue
-        if not limits.random:
-            cut = between(data, feature, given.rows, low, high)
-        values_of(data, feature, given.rows, x)
-        middle = lo + partition(x, cut, given, spare)
         node_i[k, FEATURE], node_f[k, THRESHOLD] = feature, cut
-        node_i[k, MISSING_LEFT] = middle - lo > hi - middle
+        if limits.random:
+            gather_values(data, feature, rows, x)
+        else:
+            node_f[k, THRESHOLD] = settle(data, feature, low, high, rows, work.ranks[:m], x)
+            cut = np.float64(low)
+        mid = lo + partition(x, cut, given, spare)
+        node_i[k, MISSING_LEFT] = mid - lo > hi - mid
         for step in range(2):  # left comes next: on top
             right = step == 0
-            stack[waiting, LO] = middle if right else lo
-            stack[waiting, HI] = hi if right else middle
+            stack[waiting, LO] = mid if right else lo
+            stack[waiting, HI] = hi if right else mid
             stack[waiting, DEPTH], stack[waiting, CONSTANT] = depth + 1, known + found
             stack[waiting, PARENT], stack[waiting, SIDE] = k, RIGHT if right else LEFT
             waiting += 1
@@ -287,11 +286,12 @@ def grow_plain(
 
 def plain_data(columns: Any, X: Any, random: bool) -> Data:
     """What all trees of a forest read."""
-    none = np.empty((0, 0), np.int32)
-    ranks = none if random else columns.ranks
-    by_rows = none if random else np.ascontiguousarray(ranks.T)
-    X_rows = np.ascontiguousarray(X, dtype=np.float64)
-    return Data(columns.X, X_rows, ranks, by_rows, columns.levels)
+    ranks, X_rows = np.empty((0, 0), np.int32), np.empty((0, 0))
+    if random:
+        X_rows = np.ascontiguousarray(X, dtype=np.float64)
+    else:
+        ranks = columns.ranks
+    return Data(columns.X, X_rows, ranks, np.ascontiguousarray(ranks.T))
 
 
 def packable(weights: Any, n_classes: int, levels: Any) -> bool:
@@ -330,13 +330,14 @@ def plain_trees(
         )
         for _ in range(2)
     )
-    sorting = 0 if random else n
+    sorting = 0 if random else n + LANES
     work = Work(
         np.empty(2), np.empty(p, np.int64), np.empty(p, np.int64), np.empty(1, np.int64),
         np.empty(2), np.empty(K), np.empty(K), np.empty(sorting, np.int32),
         np.empty((2, sorting if K > 1 else 0), np.uint32),
         np.empty((2, 0 if K > 1 else sorting), np.uint64), np.empty(n),
         np.empty(6 * 512, np.int64), np.empty(BUCKETS + 1, np.int64), np.empty(BUCKETS, np.uint8),
+        np.empty(BUCKETS if K > 2 else 0),
     )  # fmt: skip
     most = 2 * n * len(seeds)  # memory is touched where there are nodes
     nodes = np.empty((most, 5), np.int64), np.empty((most, 3 + K))
