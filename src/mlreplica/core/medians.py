@@ -129,8 +129,9 @@ def weigh_medians(
         for i in range(total):
             error[0, i] = error[1, i] = 0.0
         for o in range(outputs):
-            add_errors(seg, first, 1, y, w, o, medians, 0)
-            add_errors(seg, (first + total - 1) % total, -1, y, w, o, medians, 1)
+            for end in range(2):
+                start = (first + total - 1) % total if end else first
+                add_errors(seg, start, 1 - 2 * end, y, w, o, medians, end)
         t, w_row = 0.0, 1.0
         for i in range(total - 1):
             at = (first + i) % total

@@ -5,11 +5,13 @@ Python, and then optimises it again within every caller, and theirs. Here it sto
 is checked, typed and written down in LLVM's language, and the kernel that Python calls is optimised
 with all its parts in it. The result is the same, and sooner there.
 
-Three more things are left out, each a tenth of the time or more:
+More things are left out, most of them a tenth of the time:
 
     steps       for what no kernel has, and none may: closures, comprehensions, `with`, tuples to
                 unroll; where a kernel only borrows, also expressions of whole arrays, and the end
                 of every variable's life
+    branches    that are not taken, as an argument is None, or is not: Numba cuts off the first
+                kind only
     questions   of what type a sum or an element is, put anew at every sign: answers are remembered
     garbage     is not collected: a compiler makes many objects that live until it is done, and to
                 walk them again and again takes long
@@ -23,9 +25,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from numba.core import codegen, compiler, types
+from llvmlite.binding import Linkage
+from numba.core import analysis, codegen, compiler, types
 from numba.core import typed_passes as typed
 from numba.core import untyped_passes as untyped
+from numba.core.compiler_machinery import register_pass
 from numba.core.typing.context import Context
 
 NEEDLESS = {
@@ -45,6 +49,27 @@ BORROWED = {typed.NopythonRewrites, typed.IRLegalization}
 PLAIN = types.Number, types.Boolean, types.Array
 
 
+class Something:
+    """The type of an argument that is not None, as Numba's search for branches knows it."""
+
+    def __init__(self, kind: Any) -> None:
+        self.literal_type = kind
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class CutBranches(untyped.DeadBranchPrune):
+    """Cut off the branches behind `x is None` if x is a number, an array or a tuple of them."""
+
+    _name = "cut_branches"
+
+    def run_pass(self, state: Any) -> bool:
+        """Change `state.func_ir`; say so."""
+        known = (*PLAIN, types.BaseTuple)
+        args = [Something(kind) if isinstance(kind, known) else kind for kind in state.args]
+        analysis.dead_branch_prune(state.func_ir, args)
+        return True
+
+
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Collect no garbage until done."""
@@ -58,7 +83,7 @@ def no_collection() -> Iterator[None]:
 
 
 class Part(codegen.JITCodeLibrary):
-    """The code of one part and of those that it calls, to be linked into a kernel."""
+    """The code of one part, to be linked into a kernel with that of all it calls."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         """As it was written: to optimise is the kernel's."""
@@ -66,11 +91,31 @@ class Part(codegen.JITCodeLibrary):
         self._final_module.link_in(ll_module)
 
     def finalize(self) -> None:
-        """Gather what is called; make nothing that could run."""
-        for library in dict.fromkeys(self._linking_libraries):
+        """Make nothing that could run."""
+        for library in self.called():
             self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = Linkage.linkonce_odr
         self._finalized = True
+
+    def called(self) -> dict[Any, None]:
+        """What this part calls, and what that calls, each once."""
+        found: dict[Any, None] = {}
+        for library in self._linking_libraries:
+            found[library] = None
+            if isinstance(library, Part):
+                found |= library.called()
+        return found
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            for library in self.called():
+                is_part = isinstance(library, Part)
+                code = library._final_module if is_part else library._get_module_for_linking()
+                self._shared_module.link_in(code, preserve=True)
+        return self._shared_module
 
     def get_pointer_to_function(self, name: str) -> int:
         """Nowhere."""
@@ -124,7 +169,8 @@ class KernelCompiler(compiler.CompilerBase):
         steps = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         needless = NEEDLESS if self.state.flags.nrt else NEEDLESS | BORROWED
         kept = {step: text for step, text in steps.passes if step not in needless}
-        steps.passes = list(kept.items())
+        cut = {untyped.DeadBranchPrune: CutBranches}
+        steps.passes = [(cut.get(step, step), text) for step, text in kept.items()]
         steps.finalize()
         return [steps]
 
