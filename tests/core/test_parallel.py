@@ -187,14 +187,14 @@ def test_the_caller_shares_the_work_and_does_alone_what_no_thread_comes_for():
         return k * k, threading.get_ident()
 
     me, busy = threading.get_ident(), threading.Event()
-    squares, threads = zip(*share(task, lambda k: (k,), range(4)), strict=True)
+    squares, threads = zip(*share(task, [(k,) for k in range(4)]), strict=True)
     assert squares == (0, 1, 4, 9)
     assert threads[0] == me
     waiting = [parallel._pool().submit(busy.wait) for _ in range(4)]
     try:
-        assert share(task, lambda k: (k,), range(3)) == [(0, me), (1, me), (4, me)]
+        assert share(task, [(k,) for k in range(3)]) == [(0, me), (1, me), (4, me)]
     finally:
         busy.set()
     assert all(future.result() for future in waiting)
     with pytest.raises(ZeroDivisionError):
-        share(lambda k: 1 // k, lambda k: (k,), [1, 0, 2])
+        share(lambda k: 1 // k, [(1,), (0,), (2,)])

@@ -74,23 +74,22 @@ def run(
     return results
 
 
-def share(
-    function: Callable[..., Any], prepare: Callable[[Any], Any], tasks: Sequence[Any]
-) -> list[Any]:
-    """[function(*prepare(task)) for task in tasks]: one a thread, of less than a millisecond each.
+def share(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """[function(*task) for task in tasks]: one a thread, of less than a millisecond each.
 
-    The pool takes as long to wake, so the caller does not wait for it: it prepares all tasks, does
-    the first, and then whatever no thread has begun. Not for BLAS, which keeps its threads.
+    The pool takes as long to wake, so the caller does not wait for it: it does the first task, and
+    then whatever no thread has begun. It needs Python's lock to begin, which one that has woken up
+    would hold: so nothing is left to prepare. Not for BLAS, which keeps its threads.
     """
-    given = [prepare(task) for task in tasks[1:]]
-    others = [_pool().submit(function, *args) for args in given]
+    others = [_pool().submit(function, *task) for task in tasks[1:]]
     try:
-        results = [function(*prepare(tasks[0]))]
-        for args, other in zip(given, others, strict=True):
-            results.append(function(*args) if other.cancel() else other.result())
-        return results
-    finally:
+        results = [function(*tasks[0])]
+        for task, other in zip(tasks[1:], others, strict=True):
+            results.append(function(*task) if other.cancel() else other.result())
+    except BaseException:
         wait([other for other in others if not other.cancel()])
+        raise
+    return results
 
 
 def one_blas_thread() -> _OneBlasThread:

@@ -39,7 +39,7 @@ from ._isolation_trees import Forest, add_paths, average_path, draw, isolate, to
 
 GOLDEN = 0x9E3779B1  # multiples of it modulo LARGEST keep far apart
 BATCH = 1 << 20  # entries of X, or rows drawn, at a time
-LATE = 6400  # rows that the first thread is ahead when another one has woken up: 0.15 ms
+LATE = 2560  # rows that the first thread is ahead when another one has woken up: 0.05 ms
 
 
 def numbers(random_state, k):
@@ -190,7 +190,7 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         self._max_features = max(1, self._max_features)
         self._n, self._sample_weight = n, sample_weight
 
-        known = len(self._forest.size) if self.warm_start and hasattr(self, "_forest") else 0
+        known = len(self) if self.warm_start and hasattr(self, "_forests") else 0
         if known > self.n_estimators:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to "
@@ -205,8 +205,8 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
             seeds = numbers(self.random_state, self.n_estimators)
             self._seeds = np.concatenate([self._seeds, seeds[known:]]) if known else seeds
             self._made = self._made if known else Made()
-            forest = self._grow(X, seeds[known:])
-            self._forest = together([self._forest, forest]) if known else forest
+            forests = self._grow(X, seeds[known:])
+            self._forests = self._forests + forests if known else forests
         if self.contamination == "auto":
             self.offset_ = -0.5
         else:
@@ -249,7 +249,7 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         return drawn
 
     def _grow(self, X, seeds):
-        """One tree a seed, in batches on threads."""
+        """One tree a seed, in batches on threads: a forest each."""
         T, m, (n, p) = len(seeds), self.max_samples_, X.shape
         max_depth = int(np.ceil(np.log2(max(m, 2))))
         N = min(2 * m - 1, 2 ** (max_depth + 1) - 1)
@@ -286,11 +286,11 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
         batches = T * m * (p if sp.issparse(X) else 1) // BATCH
         if batches > threads:
             parts = [seeds[some] for some in split(T, batches)]
-            return together(run(lambda part: grow(*batch(part)), parts, n_jobs=self.n_jobs))
+            return run(lambda part: grow(*batch(part)), parts, n_jobs=self.n_jobs)
         each = max(T - LATE // m, 0) // threads  # trees of a thread that wakes up late
         ends = [T - k * each for k in range(threads)]
         parts = [seeds[: ends[-1]], *(seeds[end - each : end] for end in reversed(ends[:-1]))]
-        return together(share(grow, batch, parts))
+        return share(grow, [batch(part) for part in parts])
 
     def _rows(self, X, reset=False):
         """X as an array of float64 by rows, or as CSR; a plain one is taken as it is."""
@@ -312,21 +312,22 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
 
     def _scores(self, X):
         """−s of (4)."""
-        forest, paths = self._forest, np.zeros(X.shape[0])
+        T, paths = len(self), np.zeros(X.shape[0])
 
         def walk(rows):
             block = X[rows]
             if sp.issparse(block):
                 block = np.ascontiguousarray(block.toarray(), dtype=np.float64)
             missing = bool(np.isnan(block).any()) if len(block) > 1 else True
-            nodes = forest.threshold, forest.link, forest.path
-            add_paths(block, *nodes, forest.size, forest.depth, missing, paths[rows])
+            for forest in self._forests:
+                nodes = forest.threshold, forest.link, forest.path
+                add_paths(block, *nodes, forest.size, forest.depth, missing, paths[rows])
 
         n, p = X.shape
-        threads = n_threads(self.n_jobs) if n * len(forest.size) > 1 << 14 else 1
+        threads = n_threads(self.n_jobs) if n * T > 1 << 14 else 1
         parts = max(threads, n * p // BATCH) if sp.issparse(X) else threads
         run(walk, split(n, parts), n_jobs=self.n_jobs)
-        scale = len(forest.size) * float(average_path(self.max_samples_))
+        scale = T * float(average_path(self.max_samples_))
         return -np.exp2(-paths / scale) if scale else -np.full(n, 0.5)
 
     def score_samples(self, X):
@@ -378,11 +379,11 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
     @property
     def estimators_(self):
         """The trees as estimators, made when first asked for."""
-        if not hasattr(self, "_forest"):
+        if not hasattr(self, "_forests"):
             raise AttributeError(f"This {type(self).__name__} has no attribute 'estimators_'")
         known = self._made.estimators
         new = slice(len(known), None)
-        trees = as_trees(self._forest, self._drawn_columns(self._seeds), new)
+        trees = as_trees(together(self._forests), self._drawn_columns(self._seeds), new)
         for tree, seed in zip(trees, self._seeds[new], strict=True):
             max_depth = int(np.ceil(np.log2(max(self.max_samples_, 2))))
             made = ExtraTreeRegressor(max_depth=max_depth, max_features=1, random_state=int(seed))
@@ -403,7 +404,7 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
 
     def __len__(self):
         """Number of trees."""
-        return len(self._forest.size)
+        return len(self._seeds)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ import numpy as np
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.tree import Tree
 from mlreplica.ensemble._hist_predict import HistTree
+from mlreplica.ensemble._isolation_trees import Forest
 
 from ._container import require
 from ._trees import isolation_columns
@@ -148,8 +149,12 @@ def boosted(state):
 def isolation(state):
     """Columns, and draws of them and of rows, that are there."""
     p = columns(state)
-    require((isolation_columns(state["_forest"]) < p).all(), "the columns of a tree")
-    require(len(state["_seeds"]) == len(state["_forest"].size), "_seeds")
+    forests = state["_forests"]
+    require(isinstance(forests, list) and len(forests) > 0, "a forest")
+    require(all(isinstance(forest, Forest) for forest in forests), "a forest")
+    for forest in forests:
+        require((isolation_columns(forest) < p).all(), "the columns of a tree")
+    require(len(state["_seeds"]) == sum(len(forest.size) for forest in forests), "_seeds")
     require(type(state["_max_features"]) is int and 1 <= state["_max_features"] <= p, "columns")
     drawn, n = state["max_samples_"], state["_n"]
     require(type(drawn) is int and type(n) is int and 1 <= drawn <= n, "max_samples_")
@@ -165,5 +170,5 @@ FAMILIES = {
     ("_trees",): forest,
     ("estimators_",): members,
     ("_predictors",): boosted,
-    ("_forest",): isolation,
+    ("_forests",): isolation,
 }
