@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.datasets import load_breast_cancer
 from mlreplica.ensemble import IsolationForest
-from mlreplica.ensemble._isolation_trees import FEATURE, average_path
+from mlreplica.ensemble._isolation_trees import FEATURE, average_path, together
 from mlreplica.metrics import roc_auc_score
 
 RANDOM = "rows are drawn: a repeated one is drawn otherwise (left out by scikit-learn too)"
@@ -61,7 +61,7 @@ def test_trees_hold_their_rows_and_paths_are_those_of_a_walk(
         n_estimators=4, max_samples=0.8, bootstrap=bootstrap, max_features=max_features,
         random_state=seed,
     ).fit(X)  # fmt: skip
-    forest, m = model._forest, model.max_samples_
+    forest, m = together(model._forests), model.max_samples_
     first = 0
     for t, rows in enumerate(model.estimators_samples_):
         assert len(rows) == m

@@ -54,7 +54,7 @@ EPS = float(np.finfo(float).eps)
 TINY = float(np.finfo(float).tiny)
 GOOD = 1e-11  # estimated relative error of w that needs no more work
 USABLE = 1e-11  # 1/κ² down to which the correction (6) converges
-ENOUGH = 1e-9  # a last correction of this relative size leaves an error far below it
+ENOUGH = 1e-10  # relative size of a last correction: what is left is rounding, a few times as large
 BLOCK = 1 << 17  # entries of a block: 1 MB, so that a block stays in cache
 UNEVEN = 1e6  # largest over smallest weight up to which errors are those of equal weights
 SMALL = 1 << 15  # entries of [X y] up to which a copy of it is the fastest start
@@ -296,12 +296,18 @@ def by_cholesky(rows):
 
 
 def corrected(rows, factor, v):
-    """Apply (6) to v in place until a step is small; False if it does not become so."""
-    for _ in range(3):
+    """Apply (6) to v in place until a step is small, and the next; False if they do not become so.
+
+    One that is small may be so by chance: where residuals are large, their rounding moves v.
+    """
+    was_small = False
+    for _ in range(4):
         step = factor.solve(rows.gradient(v))
         v += step
-        if small(step / factor.d[:, None], v / factor.d[:, None]):
+        is_small = small(step / factor.d[:, None], v / factor.d[:, None])
+        if is_small and was_small:
             return True
+        was_small = is_small
     return False
 
 
@@ -370,17 +376,17 @@ class Triangle(NamedTuple):
 def least_norm(T, u, d, Rc, uc):
     """The w = d v of least ‖w‖ with T v = u, where T has independent rows: T/d spans it.
 
-    T lacks a rest of Rc that rounding could have made. Where columns are of very unequal lengths
+    T may lack a rest of Rc that rounding could have made. Where columns are of very unequal lengths
     and not quite dependent, the shortest w may need so long a v that this rest spoils the fit. Then
     the w of least ‖v‖ is given: every weight is measured by the length of its column.
     """
     found = []
-    for scale in (d, np.ones_like(d)):
+    for scale in (d, np.ones_like(d))[: 1 + (len(T) < len(Rc))]:
         Q, L = np.linalg.qr((T / scale).T)
         with np.errstate(over="ignore", invalid="ignore"):
             found.append((d / scale)[:, None] * (Q @ solve_triangular(L, u, trans="T")))
     misfit = [np.linalg.norm(Rc @ w - uc) for w in found]
-    spoilt = not misfit[0] <= misfit[1] + 1e-9 * np.linalg.norm(uc)
+    spoilt = not misfit[0] <= misfit[-1] + 1e-9 * np.linalg.norm(uc)
     return found[spoilt]
 
 
