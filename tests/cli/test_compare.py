@@ -269,7 +269,7 @@ def test_cost_follows_a_power_law():
 
 def test_who_needs_too_long_gets_fewer_rows_and_is_marked(tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((6000, 3))
+    X = rng.standard_normal((60_000, 3))  # a forest takes seconds on any machine
     file = write(tmp_path / "t.csv", a=X[:, 0], b=X[:, 1], y=(X @ [1, 1, 1] > 0).astype(int))
     models = ["--model", "RidgeClassifier", "--model", "RandomForestClassifier"]
     result = board(file, *models, "--seconds", 0.5)

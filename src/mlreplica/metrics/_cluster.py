@@ -52,6 +52,7 @@ MEANS = {
     "arithmetic": lambda u, v: (u + v) / 2,
 }
 EPS = np.finfo(np.float64).eps
+CLOSE = 1e-9  # a squared distance this small against the lengths has seven digits or fewer
 
 
 def table(labels_true, labels_pred):
@@ -443,15 +444,32 @@ def sum_distances(X, rows, starts, sums):
             sums[r, c] = total
 
 
+def lengths(X):
+    """‖x_i‖², (n,)"""
+    return np.einsum("ij,ij->i", X, X)
+
+
+def squared_distances(X, rows, norms):
+    """‖x_i − x_j‖² of some rows i and all j as ‖x_i‖² + ‖x_j‖² − 2 x_iᵀx_j, a product.
+
+    Rows so close that the difference has lost their distance are subtracted themselves.
+    """
+    D = X[rows] @ X.T
+    D *= -2.0
+    D += norms
+    D += norms[rows, None]
+    i, j = np.nonzero(CLOSE * norms + CLOSE * norms[rows, None] > D)
+    for s in split(len(i), len(i) * X.shape[1] // (1 << 20) + 1):
+        D[i[s], j[s]] = lengths(X[rows][i[s]] - X[j[s]])
+    return D
+
+
 def cluster_distances(X, code, sizes):
     """(n, k): Σ of Euclidean distances from each sample to each cluster."""
     n, k = len(X), len(sizes)
     if n * n * X.shape[1] < 10**6:
         X = X - X.mean(axis=0)
-        norms = np.einsum("ij,ij->i", X, X)
-        D = np.add.outer(norms, norms) - 2 * (X @ X.T)
-        np.fill_diagonal(D, 0.0)
-        return np.sqrt(np.maximum(D, 0.0, out=D), out=D) @ np.eye(k)[code]
+        return np.sqrt(squared_distances(X, slice(n), lengths(X))) @ np.eye(k)[code]
     order = np.argsort(code, kind="stable")
     starts, sums = np.append(0, np.cumsum(sizes)), np.empty((n, k))
     if X.shape[1] <= 32:
@@ -460,15 +478,10 @@ def cluster_distances(X, code, sizes):
         run(lambda s: sum_distances(columns, np.arange(n)[s], starts, sums[s]), parts)
     else:
         X = X[order] - X.mean(axis=0)
-        norms = np.einsum("ij,ij->i", X, X)
+        norms = lengths(X)
         for s in split(n, n // 256 + 1):
-            D = X[s] @ X.T
-            D *= -2
-            D += norms
-            D += norms[s, None]
-            D[np.arange(s.stop - s.start), np.arange(n)[s]] = 0.0
-            np.sqrt(np.maximum(D, 0.0, out=D), out=D)
-            sums[s] = np.add.reduceat(D, starts[:-1], axis=1)
+            D = squared_distances(X, s, norms)
+            sums[s] = np.add.reduceat(np.sqrt(D, out=D), starts[:-1], axis=1)
     result = np.empty_like(sums)
     result[order] = sums
     return result
