@@ -13,6 +13,9 @@ from .jit import kernel
 from .splits import lean
 
 WORDS, LARGEST = 624, np.iinfo(np.int32).max
+# How far the draws of a node have come: constant columns known before, found now, drawn of those
+# known; columns drawn, and where in `features` begin those that were not constant.
+KNOWN, FOUND, DRAWN, SEEN, END = range(5)
 _thread = threading.local()
 
 
@@ -91,3 +94,50 @@ def draw_between(state: Any, least: float, most: float) -> Any:
         share = number / 2147483647.0
         threshold = least * (1.0 - share) + most * share
     return least if threshold >= most else threshold
+
+
+@lean
+def begin_draws(drawing: Any, known: Any, p: Any) -> None:
+    """At a node that has `known` constant columns of p."""
+    drawing[KNOWN], drawing[END] = known, p
+    drawing[FOUND] = drawing[DRAWN] = drawing[SEEN] = 0
+
+
+@lean
+def draw_column(features: Any, drawing: Any, wanted: Any, state: Any) -> Any:
+    """Where in `features` the next column stands, or −1: `wanted` were drawn, not all constant.
+
+    A shuffle of Fisher and Yates: the columns known to be constant come first, then those found to
+    be, those not drawn yet, and those that have been looked at.
+    """
+    while drawing[END] > drawing[KNOWN] + drawing[FOUND]:
+        drawn, found = drawing[DRAWN], drawing[FOUND]
+        if drawing[SEEN] >= wanted and drawing[SEEN] > found + drawn:
+            break
+        drawing[SEEN] += 1
+        j = drawn + draw(state) % (drawing[END] - found - drawn)
+        if j >= drawing[KNOWN]:
+            return j + found
+        features[drawn], features[j] = features[j], features[drawn]
+        drawing[DRAWN] += 1
+    return np.int64(-1)
+
+
+@lean
+def put_column(features: Any, drawing: Any, j: Any, is_constant: Any) -> None:
+    """Move the column at j to those found constant, or to those looked at."""
+    drawing[FOUND] += is_constant
+    drawing[END] -= not is_constant
+    k = drawing[KNOWN] + drawing[FOUND] - 1 if is_constant else drawing[END]
+    features[j], features[k] = features[k], features[j]
+
+
+@lean
+def keep_constants(features: Any, constant: Any, drawing: Any) -> Any:
+    """Let the descendants know the columns that are constant here; return how many."""
+    known, end = drawing[KNOWN], drawing[KNOWN] + drawing[FOUND]
+    for j in range(known):
+        features[j] = constant[j]
+    for j in range(known, end):
+        constant[j] = features[j]
+    return end

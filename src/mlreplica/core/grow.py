@@ -191,7 +191,9 @@ def fill_tables(
         memory = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(512, np.int64)
         sorting = columns.ranks, *memory, *own
     node = np.empty((most, 9), np.int64), np.empty((most, 6)), np.empty((most, width))
-    state = np.array([seed], np.int64)
+    features = np.arange(p), np.zeros(p, np.int64)
+    statistics = np.zeros(2), np.empty(width), np.empty(width)
+    work = *features, np.array([seed], np.int64), *statistics, np.empty(5, np.int64)
     count = grow_nodes(
         (columns.X, columns.levels, columns.missing if best else np.empty(0, np.uint8)),
         presorted,
@@ -203,7 +205,7 @@ def fill_tables(
         *given,
         limits,
         node,
-        (np.arange(p), np.zeros(p, np.int64), state, np.zeros(2), np.empty(width), np.empty(width)),
+        work,
         (np.empty(most, np.int64), np.empty(m, np.int32), np.empty(n, np.uint8)),
         True if limits[MAX_LEAVES] > 0 else None,
         medians,

@@ -2,8 +2,7 @@
 
 A node is a row of three tables: whole numbers (its range LO:HI of `rows`, its depth, …), floats
 (its weight, its impurity, …) and the statistics of its targets. Children stand side by side, LEFT
-and LEFT + 1. Columns are drawn as scikit-learn draws them, by a Fisher–Yates shuffle that remembers
-which columns are constant in a node: they are so in all its descendants.
+and LEFT + 1. A column that is constant in a node is so in all its descendants, and not looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +13,16 @@ import numpy as np
 
 from .categories import goes_left, weigh_categories
 from .columns import RANK, ROW
-from .draws import draw, draw_between
+from .draws import (
+    FOUND,
+    KNOWN,
+    begin_draws,
+    draw,
+    draw_between,
+    draw_column,
+    keep_constants,
+    put_column,
+)
 from .medians import center, weigh_medians, weigh_parts
 from .scalars import larger
 from .sorting import sort_keys
@@ -66,8 +74,9 @@ from .splits import (
 # at_random  = True or None. One of these three is not None
 # best_first = True or None: the node that gains most is split next
 # signs      = monotonic constraints, table = x·log(x) of whole numbers; or empty
-# work       = (features, constant, state, best, L, R): the columns, those known to be constant
-#              first; the state of the random numbers; the best split so far; statistics
+# work       = (features, constant, state, best, L, R, drawing): the columns, and those known to be
+#              constant; the state of the random numbers; the best split so far; statistics; how far
+#              the draws of columns have come (`core/draws.py`)
 # room       = (stack, spare, go): nodes to come, rows that go right, the side of every row
 # medians, categories: of `core/medians.py` and `core/categories.py`, or None
 
@@ -133,7 +142,7 @@ def weigh_random(
 ) -> Any:  # fmt: skip
     """One random threshold on column x: (constant, better, threshold, missing go left)."""
     least, most, missing, m = np.inf, -np.inf, 0, hi - lo
-    _, _, state, best, L, R = work
+    _, _, state, best, L, R, _ = work
     for i in range(lo, hi):
         v = x[rows[i]]
         if np.isnan(v):
@@ -233,24 +242,20 @@ def search(
     """Find the best split of node k, or none: then it is final."""
     X, levels, _ = columns
     whole, real, S = node[0][k], node[1][k], node[2][k]
-    features, constant, state, best, _, _ = work
-    lo, known, depth = whole[LO], whole[CONSTANT], whole[DEPTH]
-    m, p, T = whole[HI] - lo, len(features), real[WEIGHT]
+    features, constant, state, best, _, _, drawing = work
+    lo, depth = whole[LO], whole[DEPTH]
+    m, T = whole[HI] - lo, real[WEIGHT]
     best[0], best[1] = -np.inf, 0.0
     if sorting is not None:
         ranks, own_keys, other_keys, count, own_y, own_codes, own_w = sorting
         gather(lo, m, rows, y, codes, w, limits[OUTPUTS], own_y, own_codes, own_w)
     if medians is not None:
         center(lo, lo + m, rows, y, w, S, medians)  # puts its targets in order
-    drawn, found, seen, end = 0, 0, 0, p  # constants drawn, found now; columns looked at
-    while end > known + found and (seen < limits[MAX_FEATURES] or seen <= found + drawn):
-        seen += 1
-        j = drawn + draw(state) % (end - found - drawn)
-        if j < known:
-            features[drawn], features[j] = features[j], features[drawn]
-            drawn += 1
-            continue
-        j += found
+    begin_draws(drawing, whole[CONSTANT], len(features))
+    while True:
+        j = draw_column(features, drawing, limits[MAX_FEATURES], state)
+        if j < 0:
+            break
         f = features[j]
         sign: Any = np.int64(0)
         if len(signs) > 0:
@@ -289,21 +294,12 @@ def search(
             is_constant, better, threshold, side = weigh_random(
                 X[f], lo, lo + m, rows, y, codes, w, S, T, limits, bounds, work, medians
             )
-        if is_constant:
-            features[j], features[known + found] = features[known + found], f
-            found += 1
-            continue
-        end -= 1
-        features[end], features[j] = features[j], features[end]
+        put_column(features, drawing, j, is_constant)
         if better:
             whole[FEATURE], whole[MISSING_LEFT], real[THRESHOLD] = f, side, threshold
     if limits[MAX_LEAVES] > 0:  # nodes come in another order: nothing can be handed down
-        known = found = 0
-    for j in range(known):
-        features[j] = constant[j]
-    for j in range(known, known + found):
-        constant[j] = features[j]
-    whole[CONSTANT] = known + found
+        drawing[KNOWN] = drawing[FOUND] = 0
+    whole[CONSTANT] = keep_constants(features, constant, drawing)
     gain = gained(limits[CRITERION], best[0], S, T, real[IMPURITY], limits[OUTPUTS])
     real[GAIN] = gain / limits[TOTAL]
     if whole[FEATURE] < 0 or real[GAIN] + EPSILON < limits[MIN_GAIN]:

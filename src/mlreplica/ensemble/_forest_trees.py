@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlreplica.core.draws import draw
+from mlreplica.core.draws import begin_draws, draw_column, keep_constants, put_column
 from mlreplica.core.jit import kernel
 from mlreplica.core.nodes import middle
 from mlreplica.core.splits import EPSILON, GINI, SQUARED, impurity, lean
@@ -81,6 +81,7 @@ class Work(NamedTuple):
     weight: Any  # (2,): of all rows, and the least of a child
     features: Any
     constant: Any
+    drawing: Any  # how far the draws of columns have come
     state: Any  # of the random numbers
     best: Any
     L: Any
@@ -193,8 +194,8 @@ def grow_one(
     stack: Any,
 ) -> Any:  # fmt: skip
     """Grow a tree of n rows depth first: how many nodes it has."""
-    p, (total, min_weight) = len(data.X), (work.weight[0], work.weight[1])
-    features, constant, best = work.features, work.constant, work.best
+    total, min_weight = work.weight[0], work.weight[1]
+    features, drawing, best = work.features, work.drawing, work.best
     criterion = GINI if limits.classes else SQUARED
     stack[0, LO], stack[0, HI], stack[0, DEPTH] = 0, n, 0
     stack[0, CONSTANT], stack[0, PARENT], stack[0, SIDE] = 0, -1, 0
@@ -220,15 +221,11 @@ def grow_one(
 
         best[0], best[1], feature, cut = -np.inf, 0.0, -1, 0.0
         low, high = 0, 0  # ranks that the best threshold is between
-        drawn, found, seen, end = 0, 0, 0, p  # constants drawn, found now; columns looked at
-        while end > known + found and (seen < limits.max_features or seen <= found + drawn):
-            seen += 1
-            j = drawn + draw(work.state) % (end - found - drawn)
-            if j < known:
-                features[drawn], features[j] = features[j], features[drawn]
-                drawn += 1
-                continue
-            j += found
+        begin_draws(drawing, known, len(features))
+        while True:
+            j = draw_column(features, drawing, limits.max_features, work.state)
+            if j < 0:
+                break
             f = features[j]
             threshold, a, b = 0.0, 0, 0
             if limits.random:
@@ -236,18 +233,10 @@ def grow_one(
                 is_constant, better, threshold = try_random(x, given, S, W, limits, work)
             else:
                 is_constant, better, a, b = try_best(data, f, given, S, W, limits, work)
-            if is_constant:
-                features[j], features[known + found] = features[known + found], f
-                found += 1
-                continue
-            end -= 1
-            features[end], features[j] = features[j], features[end]
+            put_column(features, drawing, j, is_constant)
             if better:
                 feature, cut, low, high = f, threshold, a, b
-        for j in range(known):
-            features[j] = constant[j]
-        for j in range(known, known + found):
-            constant[j] = features[j]
+        known = keep_constants(features, work.constant, drawing)
         gain = W * node_f[k, IMPURITY] + best[0] if limits.classes else best[0] - S[0] * S[0] / W
         if feature < 0 or gain / total + EPSILON < limits.min_gain:
             continue
@@ -263,7 +252,7 @@ def grow_one(
             right = step == 0
             stack[waiting, LO] = mid if right else lo
             stack[waiting, HI] = hi if right else mid
-            stack[waiting, DEPTH], stack[waiting, CONSTANT] = depth + 1, known + found
+            stack[waiting, DEPTH], stack[waiting, CONSTANT] = depth + 1, known
             stack[waiting, PARENT], stack[waiting, SIDE] = k, RIGHT if right else LEFT
             waiting += 1
     return born
@@ -332,8 +321,8 @@ def plain_trees(
     )
     sorting = 0 if random else n + LANES
     work = Work(
-        np.empty(2), np.empty(p, np.int64), np.empty(p, np.int64), np.empty(1, np.int64),
-        np.empty(2), np.empty(K), np.empty(K), np.empty(sorting, np.int32),
+        np.empty(2), np.empty(p, np.int64), np.empty(p, np.int64), np.empty(5, np.int64),
+        np.empty(1, np.int64), np.empty(2), np.empty(K), np.empty(K), np.empty(sorting, np.int32),
         np.empty((2, sorting if K > 1 else 0), np.uint32),
         np.empty((2, 0 if K > 1 else sorting), np.uint64), np.empty(n),
         np.empty(6 * 512, np.int64), np.empty(BUCKETS + 1, np.int64), np.empty(BUCKETS, np.uint8),
