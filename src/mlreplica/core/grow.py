@@ -143,10 +143,9 @@ def grow(
     grown = fill_tables(columns, given, rows, limits, monotonic_cst, table, best, K, seed)
     node_i, node_f, node_v, sets = grown
     count = len(node_i)
-    leaf = np.full(columns.n, -1, np.int64)
-    birth, left, right = number(node_i, rows, leaf)
-    node_i, node_f = node_i[birth], node_f[birth]
-    value = node_v[birth]
+    birth, left, right = number(node_i)
+    node_i, node_f, value = (table.take(birth, axis=0) for table in (node_i, node_f, node_v))
+    leaf = leaf_of_rows(node_i, left, rows, columns.n)
     if kind != ABSOLUTE:
         value /= node_f[:, WEIGHT, None]
     if monotonic_cst is not None:
@@ -261,17 +260,23 @@ def weights(weight: Any, n: int, criterion: int) -> tuple[Any, Any, float, Any]:
     return rows, w, total, x * np.log(np.maximum(x, 1.0))
 
 
-def number(node_i: Any, rows: Any, leaf: Any) -> tuple[Any, Any, Any]:
-    """Nodes in the order of their PLACE, and their children; every row is told its leaf."""
-    place, first = node_i[:, PLACE], node_i[:, LEFT]
+def number(node_i: Any) -> tuple[Any, Any, Any]:
+    """Nodes in the order of their PLACE, and their children there; −1: none."""
+    place = node_i[:, PLACE]
     birth = np.empty(len(place), np.int64)
     birth[place] = np.arange(len(place))
-    first = first[birth]
+    first = node_i[:, LEFT].take(birth)
     inner = first >= 0
-    left, right = np.full(len(place), -1), np.full(len(place), -1)
-    left[inner], right[inner] = place[first[inner]], place[first[inner] + 1]
-    leaves = np.flatnonzero(~inner)
-    start, stop = node_i[birth[leaves], LO], node_i[birth[leaves], HI]
-    order = np.argsort(start, kind="stable")  # sorted already, if depth came first
-    leaf[rows] = np.repeat(leaves[order], (stop - start)[order])
-    return birth, left, right
+    return birth, np.where(inner, place.take(first), -1), np.where(inner, place.take(first + 1), -1)
+
+
+def leaf_of_rows(node_i: Any, left: Any, rows: Any, n: int) -> Any:
+    """The leaf of each of n rows, −1 for those that do not count."""
+    leaves = np.flatnonzero(left < 0)
+    start = node_i[:, LO].take(leaves)
+    if (start[1:] < start[:-1]).any():  # depth did not come first
+        leaves = leaves[np.argsort(start, kind="stable")]
+    size = (node_i[:, HI] - node_i[:, LO]).take(leaves)
+    leaf = np.full(n, -1, np.int64)
+    leaf[rows] = np.repeat(leaves, size)
+    return leaf
