@@ -267,8 +267,9 @@ class Forest(ValidatedOnce):
                 trees.append(grow(columns, codes, weight, n_classes=classes, **chosen)[0])
             return trees
 
-        parts, threads = len(seeds) * len(X) // AT_ONCE, n_threads(self.n_jobs)
-        parts = split(len(seeds), parts - parts % threads if parts > threads else parts)
+        rows, threads = len(seeds) * len(X), n_threads(self.n_jobs)
+        parts = max(rows // AT_ONCE // threads * threads, min(4 * rows // AT_ONCE, threads))
+        parts = split(len(seeds), parts)
         trees = list(chain.from_iterable(run(some, parts, n_jobs=self.n_jobs)))
         return [prune(tree, self.ccp_alpha) for tree in trees] if self.ccp_alpha > 0.0 else trees
 

@@ -405,8 +405,8 @@ def try_best(data: Any, f: int, given: Any, S: Any, T: float, limits: Any, work:
     if least == most:
         return True, False, 0, 0
     if limits.classes:
-        a, b, any_cut = work.loaded[0], work.loaded[1], limits.min_leaf <= 1
-        any_cut = any_cut and work.weight[1] <= 0.0
+        a, b = work.loaded[0], work.loaded[1]
+        any_cut = limits.min_leaf <= 1 and work.weight[1] <= 0.0  # no child is too small
         cells = (np.int64(most) - least + 1) * limits.classes
         if limits.classes > 2 and any_cut and cells <= smaller(CELLS * m, len(work.cells)):
             low, high = scan_ranks(ranks, given.load, least, most, S, T, limits, work)
