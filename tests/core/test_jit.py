@@ -205,6 +205,18 @@ def test_an_edit_in_a_called_file_reaches_the_caller(package, tmp_path):
     assert python(COUNT, **env) == "30.0 2"
 
 
+def test_nothing_is_lost_where_many_keep_code_at_once(tmp_path):
+    def keep(k):  # each with an index of its own, as processes have
+        cache.KernelFile(str(tmp_path), "name", "stamp").save(f"signature {k}", f"code {k}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep, range(100)))
+    kept = cache.KernelFile(str(tmp_path), "name", "stamp")
+    assert [kept.load(f"signature {k}") for k in range(100)] == [f"code {k}" for k in range(100)]
+    keep(7)
+    assert len(list(tmp_path.glob("*.nbc"))) == 100
+
+
 def test_shipped_kernels_start_without_compiling(package, tmp_path):
     ship = package / "_kernels"
     env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "empty")}

@@ -7,7 +7,10 @@ import functools
 import hashlib
 import os
 import platform
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +79,40 @@ class Serializer(caching.CompileResultCacheImpl):
     ]
 
 
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Keep other processes that ask for the same folder waiting; where that cannot be, go on."""
+    with Path(folder, "lock").open("ab") as file:
+        with suppress(OSError):
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield  # the lock ends when the file is closed
+
+
+class KernelFile(caching.IndexDataCacheFile):
+    """Numba's own, for processes that compile at the same time.
+
+    The index names a file of code for each signature. One process at a time adds to it: else one
+    would write what it had read before another added, and two would give one name to two codes.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep the code of a signature; the index tells of it when it is there."""
+        with locked(self._cache_path):
+            index = self._load_index()
+            known = set(index.values())
+            names = (name for name in map(self._data_name, count(1)) if name not in known)
+            name = index.get(key) or next(names)
+            self._save_data(name, data)
+            self._save_index(index | {key: name})
+
+
 class KernelCache(caching.FunctionCache):
     """The disk cache of one kernel: what was compiled here, then what came with the wheel.
 
@@ -91,7 +128,7 @@ class KernelCache(caching.FunctionCache):
         stamp = sources(), None if ours else self._impl.locator.get_source_stamp()
         name, folder = self._impl.filename_base, SHIPPED / function.__module__
         self.shipped = caching.IndexDataCacheFile(folder, name, stamp)
-        self._cache_file = caching.IndexDataCacheFile(self._cache_path, name, stamp)
+        self._cache_file = KernelFile(self._cache_path, name, stamp)
         if SHIP_TO:
             folder.mkdir(parents=True, exist_ok=True)
             self._cache_file = self.shipped
