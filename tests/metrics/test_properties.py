@@ -173,3 +173,14 @@ def test_silhouettes_do_not_move(data):
         assert np.all(np.abs(a) <= 1)
         turned = metrics.silhouette_samples(3.0 * X[:, ::-1] + 7.0, y)
         np.testing.assert_allclose(a, turned, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("p", [3, 40])  # few columns, and so many that distances are products
+def test_silhouettes_of_rows_that_are_close_and_far_from_the_mean(p):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(2, p)) * 100.0, 200, axis=0)
+    X += 1e-7 * rng.normal(size=X.shape)
+    y = np.where(np.arange(400) < 200, 0, 1 + np.arange(400) % 2)  # two clusters in one place
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    expected = metrics.silhouette_samples(D, y, metric="precomputed")
+    np.testing.assert_allclose(metrics.silhouette_samples(X, y), expected, rtol=1e-6, atol=1e-9)

@@ -32,6 +32,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import coo_array, find, issparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.cluster import _supervised as reference
 from sklearn.metrics.cluster import _unsupervised
 from sklearn.metrics.pairwise import _VALID_METRICS, pairwise_distances_chunked
@@ -468,8 +469,7 @@ def cluster_distances(X, code, sizes):
     """(n, k): Σ of Euclidean distances from each sample to each cluster."""
     n, k = len(X), len(sizes)
     if n * n * X.shape[1] < 10**6:
-        X = X - X.mean(axis=0)
-        return np.sqrt(squared_distances(X, slice(n), lengths(X))) @ np.eye(k)[code]
+        return cdist(X, X) @ np.eye(k)[code]
     order = np.argsort(code, kind="stable")
     starts, sums = np.append(0, np.cumsum(sizes)), np.empty((n, k))
     if X.shape[1] <= 32:
