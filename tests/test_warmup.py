@@ -84,8 +84,11 @@ sys.exit(f"compiled {heard}" if heard else 0)
 """
 
 
-def run(*args):
-    return subprocess.run([sys.executable, *args], capture_output=True, text=True, check=False)
+def run(*args, **env):
+    env = {**os.environ, **env}
+    return subprocess.run(
+        [sys.executable, *args], capture_output=True, text=True, check=False, env=env
+    )
 
 
 # They run inside of kernels that the user writes, or take a function that the user wrote.
@@ -115,24 +118,43 @@ unreached = [f"{k.__module__}.{k.__name__}" for k in all_kernels() if k not in r
 print(json.dumps([unreached, report.failures]))
 """
 SOME = ["metrics", "LinearRegression", "SVC", "DecisionTreeClassifier", "RandomForestClassifier"]
+AGAIN = f"""
+import json
+from numba.core import event
+from mlreplica.core.jit import import_numba
+from mlreplica.warmup import warmup
+
+class Compilations(event.Listener):
+    def on_start(self, event): heard.append(event.data["dispatcher"].__name__)
+    def on_end(self, event): pass
+
+heard, seen = [], []
+import_numba()
+event.register("numba:compile", Compilations())
+again = warmup(lambda done, total, name: seen.append((done, total, name)), only={SOME})
+print(json.dumps([heard, again.kernels, again.variants, again.failures, str(again.folder), seen]))
+"""
 
 
-def test_a_warm_up_reaches_every_kernel_and_leaves_nothing_to_compile():
-    done = run("-c", ALL)
+def test_a_warm_up_reaches_every_kernel_and_leaves_nothing_to_compile(tmp_path):
+    # A folder of its own: tests that run meanwhile keep kernels, too.
+    own = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = run("-c", ALL, **own)
     assert done.returncode == 0, done.stderr
     unreached, failures = json.loads(done.stdout)
     assert failures == []
     assert set(unreached) <= FOR_OTHERS
 
-    seen = []
-    again = warmup(lambda done, total, name: seen.append((done, total, name)), only=SOME)
-    assert (again.kernels, again.variants, again.failures) == (0, 0, ())
-    assert again.folder == Path(os.environ["NUMBA_CACHE_DIR"])
+    again = run("-c", AGAIN, **own)
+    assert again.returncode == 0, again.stderr
+    heard, kernels, variants, failures, folder, seen = json.loads(again.stdout)
+    assert (heard, kernels, variants, failures) == ([], 0, 0, [])
+    assert Path(folder) == tmp_path
     assert [done for done, _, _ in seen] == list(range(seen[0][1] + 1))
     assert {"r2_score", "log_loss", *SOME[1:]} <= {name for _, _, name in seen}
     assert "Lasso" not in {name for _, _, name in seen}
 
-    typical = run("-c", TYPICAL)
+    typical = run("-c", TYPICAL, **own)
     assert typical.returncode == 0, typical.stderr
 
 
