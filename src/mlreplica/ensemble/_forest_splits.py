@@ -89,30 +89,23 @@ def spread(a: Any, b: Any, m: int, low: int, passes: int, digit: int, count: Any
 
 
 @lean
-def gather_values(data: Any, f: int, rows: Any, x: Any) -> None:
-    """x_i ← X[rows_i, f]"""
+def gather(columns: Any, by_rows: Any, f: int, rows: Any, out: Any) -> None:
+    """out_i ← entry f of row i, by columns in large nodes, by rows in small ones."""
     if len(rows) >= LARGE:
-        whole = data.X[f]
+        whole = columns[f]
         for i in range(len(rows)):
-            x[i] = whole[rows[i]]
+            out[i] = whole[rows[i]]
     else:
         column = U(f)
         for i in range(len(rows)):
-            x[i] = data.X_rows[rows[i], column]
+            out[i] = by_rows[rows[i], column]
 
 
 @lean
 def gather_ranks(data: Any, f: int, rows: Any, ranks: Any) -> Any:
     """The ranks of some rows in column f: the least and the largest."""
     least, most = np.int32(2147483647), np.int32(-1)
-    if len(rows) >= LARGE:
-        whole = data.ranks[f]
-        for i in range(len(rows)):
-            ranks[i] = whole[rows[i]]
-    else:
-        column = U(f)
-        for i in range(len(rows)):
-            ranks[i] = data.ranks_rows[rows[i], column]
+    gather(data.ranks, data.ranks_rows, f, rows, ranks)
     for i in range(len(rows)):
         least, most = smaller(least, ranks[i]), larger(most, ranks[i])
     return least, most

@@ -32,8 +32,7 @@ from ._forest_splits import (
     LANES,
     LOADS,
     U,
-    gather_ranks,
-    gather_values,
+    gather,
     try_best,
     try_random,
 )
@@ -128,7 +127,7 @@ def partition(x: Any, threshold: float, given: Any, spare: Any) -> int:
 @lean
 def settle(data: Any, f: int, low: int, high: int, rows: Any, ranks: Any, x: Any) -> Any:
     """x_i ← rank of row i in column f; the threshold between the values of two ranks."""
-    gather_ranks(data, f, rows, ranks)
+    gather(data.ranks, data.ranks_rows, f, rows, ranks)
     for i in range(len(rows)):
         x[i] = ranks[i]
     i, j, column = U(0), U(0), data.X[f]
@@ -229,7 +228,7 @@ def grow_one(
             f = features[j]
             threshold, a, b = 0.0, 0, 0
             if limits.random:
-                gather_values(data, f, rows, x)
+                gather(data.X, data.X_rows, f, rows, x)
                 is_constant, better, threshold = try_random(x, given, S, W, limits, work)
             else:
                 is_constant, better, a, b = try_best(data, f, given, S, W, limits, work)
@@ -242,7 +241,7 @@ def grow_one(
             continue
         node_i[k, FEATURE], node_f[k, THRESHOLD] = feature, cut
         if limits.random:
-            gather_values(data, feature, rows, x)
+            gather(data.X, data.X_rows, feature, rows, x)
         else:
             node_f[k, THRESHOLD] = settle(data, feature, low, high, rows, work.ranks[:m], x)
             cut = np.float64(low)
