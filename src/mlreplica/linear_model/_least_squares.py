@@ -380,8 +380,8 @@ def least_norm(T, u, d, Rc, uc):
     and not quite dependent, the shortest w may need so long a v that this rest spoils the fit. Then
     the w of least ‖v‖ is given: every weight is measured by the length of its column.
     """
-    found = []
-    for scale in (d, np.ones_like(d))[: 1 + (len(T) < len(Rc))]:
+    found, lacks = [], len(T) < len(Rc)
+    for scale in (d, np.ones_like(d)) if lacks else (d,):
         Q, L = np.linalg.qr((T / scale).T)
         with np.errstate(over="ignore", invalid="ignore"):
             found.append((d / scale)[:, None] * (Q @ solve_triangular(L, u, trans="T")))
