@@ -19,13 +19,14 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from mlreplica.core.blas import add_scaled, dot
+from mlreplica.core.card import Card
+from mlreplica.core.compat import Interval, _fit_context
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.formulas.vectors import add_scaled, dot
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.jit import kernel
 from mlreplica.core.validation import new_rows
 
 
@@ -38,23 +39,23 @@ def sweep(XT, w, r, x_sq, alpha):
         add_scaled(r, w_old - w[j], x_j)  # keeps r = y − Xw
 
 
-class State(NamedTuple):
-    """What a `Trace` records once a sweep."""
+class RidgeState(NamedTuple):
+    """What a `Trace` records once per sweep."""
 
     coef: np.ndarray
     gap: float
 
 
 def coordinate_descent(XT, y, alpha):
-    """Yield a state a sweep, for ever: the caller decides when to stop."""
+    """Yield a state once per sweep, indefinitely: the caller decides when to stop."""
     w, r, x_sq = np.zeros(len(XT)), y.copy(), np.einsum("ji,ji->j", XT, XT)
     while True:
         sweep(XT, w, r, x_sq, alpha)
         g = alpha * w - XT @ r
-        yield State(w, float(g @ g) / (2 * alpha))  # (3)
+        yield RidgeState(w, float(g @ g) / (2 * alpha))  # (3)
 
 
-class Ridge(CallbackSupport, RegressorMixin, BaseEstimator):
+class CoordinateRidge(CallbackSupport, RegressorMixin, BaseEstimator):
     """Linear regression with an L2 penalty: objective (1), intercept unpenalised.
 
     Parameters
@@ -79,10 +80,22 @@ class Ridge(CallbackSupport, RegressorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model = CoordinateRidge(alpha=1.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     >>> model.coef_.round(4), model.certificate_ < 1e-9
     (array([0.6667]), True)
     """
+
+    card = Card(
+        page="ridge",
+        checks="linear",
+        onnx="linear",
+        use="a number from correlated columns; a skeleton to copy",
+        good="one short loop; a certificate bounds its error",
+        bad="slower than a direct solver; keeps all columns",
+        time="O(n p) per sweep",
+        memory="O(n p), for a centred copy of X",
+        instead="Ridge, which solves the same problem directly",
+    )
 
     _parameter_constraints = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -106,7 +119,7 @@ class Ridge(CallbackSupport, RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        self : Ridge
+        self : CoordinateRidge
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         x_mean, y_mean = X.mean(axis=0), y.mean()

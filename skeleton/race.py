@@ -1,45 +1,27 @@
-"""Ridge: one fit on a mid-sized problem"""
+"""Ridge: one fit, on a size and on others between"""
 
 import numpy as np
 
-from benchmarks.race import Race
-
-
-def data():
-    """10,000 × 20, standard normal."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(10_000, 20))
-    return X, X @ rng.normal(size=20) + rng.normal(size=10_000)
-
-
-def ours(data):
-    """Coordinate descent."""
-    from skeleton._ridge import Ridge
-
-    return lambda: Ridge().fit(*data)
-
-
-def scikit_learn(data):
-    """Cholesky."""
-    from sklearn.linear_model import Ridge
-
-    return lambda: Ridge().fit(*data)
+from benchmarks.data import Rows, shapes
+from benchmarks.race import Race, fit
 
 
 def objective(data, model):
     """Equation (1) with the intercept."""
-    X, y = data
+    X, y, *_ = data
     return 0.5 * np.sum((y - model.predict(X)) ** 2) + 0.5 * model.coef_ @ model.coef_
 
 
 RACES = [
     Race(
         name="ridge",
-        what="ridge regression, 10,000 × 20",
-        make_data=data,
-        contestants={"mlreplica": ours, "scikit-learn": scikit_learn},
+        what="ridge regression",
+        shapes=shapes(Rows(10_000, 20), Rows(3_000, 40, "offset"), Rows(300, 10, "skewed")),
+        contestants={
+            "mlreplica": fit("skeleton._ridge.CoordinateRidge"),
+            "scikit-learn": fit("sklearn.linear_model.Ridge"),
+        },
         quality=objective,
-        quality_name="objective",
         rtol=1e-8,
     )
 ]

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from sklearn.linear_model import Ridge as Reference
+from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from benchmarks.race import run
-from skeleton._ridge import Ridge, coordinate_descent, sweep
-from skeleton.race import RACES
+from benchmarks.race import races_of
+from benchmarks.referee import Team, hold
+from skeleton._ridge import CoordinateRidge, coordinate_descent, sweep
 
 
 def problem(seed, n=30, p=5):
@@ -50,18 +50,20 @@ def test_kernel_agrees_with_the_naive_sweep():
 
 def test_agrees_with_scikit_learn():
     X, y, _ = problem(1)
-    ours, reference = Ridge(alpha=0.7, tol=1e-16).fit(X + 3, y - 2), Reference(alpha=0.7)
-    reference.fit(X + 3, y - 2)
+    ours = CoordinateRidge(alpha=0.7, tol=1e-16).fit(X + 3, y - 2)
+    reference = Ridge(alpha=0.7).fit(X + 3, y - 2)
     assert_allclose(ours.coef_, reference.coef_, rtol=1e-6)
     assert_allclose(ours.predict(X), reference.predict(X), rtol=1e-6)
 
 
-@parametrize_with_checks([Ridge()])
+@parametrize_with_checks([CoordinateRidge()])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
+@pytest.mark.parametrize("race", races_of("skeleton.race").values(), ids=lambda race: race.name)
 def test_race_is_held_at_equal_quality(race):
-    result = run(race, seconds=0.01, start=False)
-    assert not any(row["worse"] for row in result["contestants"].values())
+    with Team() as team:
+        shapes = hold(race, team, quick=True)["shapes"]
+    rows = [row for found in shapes.values() for row in found["contestants"].values()]
+    assert not any(row["worse"] for row in rows)

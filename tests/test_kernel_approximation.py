@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mlreplica.core.cos import cos64, cos_in_place
-from mlreplica.core.kernel_words import WORDS
+from mlreplica.core.formulas.cos import cos64, cos_in_place
+from mlreplica.core.formulas.kernel_words import WORDS
 from mlreplica.kernel_approximation import Nystroem, RBFSampler, inverse_root
 from mlreplica.kernels import RBF, Linear, Polynomial
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica import kernel_ridge as module
-from mlreplica.core.kernel_words import WORDS
+from mlreplica.core.formulas.kernel_words import WORDS
 from mlreplica.kernel_ridge import KernelRidge
 from mlreplica.kernels import RBF, Linear, Polynomial
 from mlreplica.linear_model import Ridge

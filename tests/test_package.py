@@ -23,7 +23,7 @@ import builtins, pkgutil, sys
 import mlreplica
 
 HEAVY = {"numba", "llvmlite", "matplotlib", "pandas", "polars", "dask", "typer", "rich"}
-OWN = "cli", "plotting", "scale", "core.cache", "core.parts"  # loaded where they are used
+OWN = "cli", "plotting", "scale", "core.compile.cache", "core.compile.parts"  # where they are used
 BUSINESS = tuple(f"mlreplica.{name}" for name in OWN)
 plain_import = builtins.__import__
 

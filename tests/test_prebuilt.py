@@ -25,10 +25,10 @@ class Compilations(event.Listener):
 
 event.register("numba:compile", heard := Compilations())
 import mlreplica
-from mlreplica.core.jit import Kernel
 from mlreplica.datasets import load_breast_cancer, load_diabetes
-from mlreplica.linear_model import LinearRegression, Perceptron, _perceptron, perceptron
+from mlreplica.linear_model import LinearRegression, Perceptron, perceptron
 from mlreplica.metrics import accuracy_score, confusion_matrix, log_loss, r2_score, roc_auc_score
+from mlreplica.warmup import all_kernels
 
 X, y = load_breast_cancer(return_X_y=True)
 model = Perceptron().fit(X, y)
@@ -40,8 +40,7 @@ X, y = load_diabetes(return_X_y=True)
 for solver in ("auto", "qr", "cholesky", "svd", "sgd"):
     model = LinearRegression(solver=solver).fit(X[:, 2:4], y, sample_weight=y)
     scores.append(r2_score(y, model.predict(X[:, 2:4])))
-kernels = [thing for thing in vars(_perceptron).values() if isinstance(thing, Kernel)]
-used = [kernel.dispatcher for kernel in kernels if "dispatcher" in vars(kernel)]
+used = [kernel.dispatcher for kernel in all_kernels() if "dispatcher" in vars(kernel)]
 hits = sum(sum(dispatcher.stats.cache_hits.values()) for dispatcher in used)
 print(json.dumps([mlreplica.__file__, heard.names, hits]))
 """
@@ -87,6 +86,7 @@ def run(wheel, folder):
     return compilations, hits, kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prebuilt", ["LinearRegression,Perceptron,perceptron,metrics", "0"])
 def test_only_a_prebuilt_wheel_starts_without_compiling(prebuilt, tmp_path):
     wheel = build(tmp_path / "source", prebuilt)

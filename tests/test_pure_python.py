@@ -14,7 +14,7 @@ from mlreplica import kernels, losses, metrics
 from mlreplica.linear_model import LinearRegression, Perceptron, Ridge, perceptron
 from mlreplica.linear_model import SGDClassifier, SGDRegressor
 
-warnings.simplefilter("ignore")
+warnings.simplefilter("ignore", UserWarning)
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
 w = rng.uniform(0.5, 2.0, size=60)

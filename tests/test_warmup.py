@@ -44,7 +44,7 @@ from mlreplica import metrics
 from mlreplica.datasets import load_breast_cancer, load_diabetes, load_iris, make_linear_regression
 from mlreplica.linear_model import LinearRegression, Perceptron
 
-warnings.simplefilter("ignore")
+warnings.simplefilter("ignore", UserWarning)
 X, y = load_diabetes(return_X_y=True)
 for data in (X, X[::2], X.astype("f4"), np.asfortranarray(X), pd.DataFrame(X), pl.DataFrame(X)):
     target = y[: len(data)]
@@ -93,16 +93,16 @@ def run(*args, **env):
 
 # They run inside of kernels that the user writes, or take a function that the user wrote.
 FOR_OTHERS = {
-    "mlreplica.core.formulas.gradient_at",
-    "mlreplica.core.kernel_loops.pairwise",
-    "mlreplica.core.prefetch.prefetch",
+    "mlreplica.core.formulas.loss_formulas.gradient_at",
+    "mlreplica.core.formulas.kernel_loops.pairwise",
+    "mlreplica.core.compile.intrinsics.prefetch_vector",
 }
 
 
 ALL = """
 import importlib, json, pkgutil
 import mlreplica
-from mlreplica.core.jit import Kernel
+from mlreplica.core.compile.jit import CompiledFunction
 from mlreplica.warmup import all_kernels, signatures, warmup
 
 for module in pkgutil.walk_packages(mlreplica.__path__, "mlreplica."):
@@ -113,7 +113,7 @@ reached = [kernel for kernel in all_kernels() if signatures(kernel)]
 for kernel in reached:  # grows: what a cached kernel calls is inside of it
     function = kernel.py_func
     called = map(function.__globals__.get, function.__code__.co_names)
-    reached += [k for k in called if isinstance(k, Kernel) and k not in reached]
+    reached += [k for k in called if isinstance(k, CompiledFunction) and k not in reached]
 unreached = [f"{k.__module__}.{k.__name__}" for k in all_kernels() if k not in reached]
 print(json.dumps([unreached, report.failures]))
 """
@@ -121,7 +121,7 @@ SOME = ["metrics", "LinearRegression", "SVC", "DecisionTreeClassifier", "RandomF
 AGAIN = f"""
 import json
 from numba.core import event
-from mlreplica.core.jit import import_numba
+from mlreplica.core.compile.jit import import_numba
 from mlreplica.warmup import warmup
 
 class Compilations(event.Listener):
@@ -136,6 +136,7 @@ print(json.dumps([heard, again.kernels, again.variants, again.failures, str(agai
 """
 
 
+@pytest.mark.slow
 def test_a_warm_up_reaches_every_kernel_and_leaves_nothing_to_compile(tmp_path):
     # A folder of its own: tests that run meanwhile keep kernels, too.
     own = {"NUMBA_CACHE_DIR": str(tmp_path)}
@@ -149,7 +150,7 @@ def test_a_warm_up_reaches_every_kernel_and_leaves_nothing_to_compile(tmp_path):
     assert again.returncode == 0, again.stderr
     heard, kernels, variants, failures, folder, seen = json.loads(again.stdout)
     assert (heard, kernels, variants, failures) == ([], 0, 0, [])
-    assert Path(folder) == tmp_path
+    assert Path(folder) == tmp_path / "mlreplica"
     assert [done for done, _, _ in seen] == list(range(seen[0][1] + 1))
     assert {"r2_score", "log_loss", *SOME[1:]} <= {name for _, _, name in seen}
     assert "Lasso" not in {name for _, _, name in seen}

@@ -1,5 +1,5 @@
 """`python -m mlreplica` is the `mlreplica` command"""
 
-from mlreplica.cli import main
+from .cli import main
 
 main()

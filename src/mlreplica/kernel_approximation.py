@@ -36,17 +36,26 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from mlreplica.core.cos import cos_in_place
-from mlreplica.core.kernel_algebra import resolve_gamma
-from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed, square
-from mlreplica.core.parallel import run, split
+from mlreplica.core.card import Card
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _fit_context,
+)
+from mlreplica.core.compile.threads import run, split
+from mlreplica.core.formulas.cos import cos_in_place
+from mlreplica.core.formulas.kernel_algebra import resolve_gamma
+from mlreplica.core.formulas.kernel_words import (
+    WORDS,
+    from_words,
+    is_precomputed,
+    square,
+)
 from mlreplica.core.validation import FLOATS, new_rows
 
 __all__ = ["Nystroem", "RBFSampler"]
@@ -113,6 +122,19 @@ class Nystroem(Features):
     >>> bool(np.abs(Z @ Z.T - RBF(0.5)(X)).max() < 1e-6)
     True
     """
+
+    card = Card(
+        page="feature-maps",
+        checks="components",
+        input="rows",
+        use="columns in which a linear model acts like a kernel machine",
+        good="any kernel; adapts to the data, so fewer columns suffice than at random",
+        bad="approximate; m components must be chosen",
+        time="O(n m p + m³)",
+        memory="O(n m)",
+        rescaling="needed: kernels compare columns in their units",
+        instead="RBFSampler if m is large, SVC or KernelRidge if n is small",
+    )
 
     _parameter_constraints = {
         "kernel": [StrOptions(WORDS), callable],
@@ -268,6 +290,14 @@ class RBFSampler(Features):
     >>> bool(np.abs(Z @ Z.T - RBF(0.5)(X)).max() < 0.05)
     True
     """
+
+    card = Nystroem.card.but(
+        checks="random_features",
+        good="needs one look at the shape of X; cost linear in everything",
+        bad="only the RBF kernel; needs more columns than Nystroem",
+        time="O(n m p)",
+        instead="Nystroem for fewer columns or other kernels",
+    )
 
     _parameter_constraints = {
         "gamma": [StrOptions({"scale"}), Interval(Real, 0.0, None, closed="left")],

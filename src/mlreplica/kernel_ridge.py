@@ -11,7 +11,7 @@ With K_ij = K(x_i, x_j) and S = diag(s), the last equation is a linear system,
 
     G c = y,    G = K + αS⁻¹.                                                                (3)
 
-A bias is one more feature, 1, whose weight has its price like the others (the augmented kernel):
+A bias is one more feature, 1, whose weight is penalised like the others (the augmented kernel):
 
     K̃ = 1 + K,    f(x) = Σ_i c_i K(x_i, x) + b,    b = Σ_i c_i.                              (4)
 
@@ -44,13 +44,28 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.base import (
+    BaseEstimator,
+    MultiOutputMixin,
+    RegressorMixin,
+)
+from sklearn.utils.validation import validate_data
 
-from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed, square
-from mlreplica.core.parallel import one_blas_thread
-from mlreplica.core.validation import new_rows
+from mlreplica.core.card import Card
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _check_sample_weight,
+    _fit_context,
+)
+from mlreplica.core.compile.threads import one_blas_thread
+from mlreplica.core.formulas.kernel_words import (
+    WORDS,
+    from_words,
+    is_precomputed,
+    square,
+)
+from mlreplica.core.validation import new_rows, refuse_overflow
 
 __all__ = ["KernelRidge"]
 
@@ -60,7 +75,7 @@ SMALL = 500  # rows up to which threads of BLAS cost more than they give
 CORRECTIONS = 4  # steps of (7): what is left along λ ≥ 100 δ is below 1e-6
 
 
-class Solution(NamedTuple):
+class KernelRidgeSolution(NamedTuple):
     """c (n, q), a bound on P − P*, the jitter, and e (n, q) if it was asked for."""
 
     c: np.ndarray
@@ -80,7 +95,7 @@ def solve(A, diagonal, y, s, loo):
         return solve_singular(A, diagonal, y, s, loo)
     c = lapack.dpotrs(L, y, lower=1)[0]
     gap = bound(y - product(A, diagonal, c), y, c, diagonal, s)
-    return Solution(c, gap, 0.0, c / inverse_diagonal(L) if loo else None)
+    return KernelRidgeSolution(c, gap, 0.0, c / inverse_diagonal(L) if loo else None)
 
 
 def solve_singular(A, diagonal, y, s, loo):
@@ -105,7 +120,7 @@ def solve_singular(A, diagonal, y, s, loo):
         c += lapack.dpotrs(L, G @ z, lower=1)[0]
     gap = float(((t - G @ c) ** 2).sum())  # P − P* ≤ P
     e = lapack.dpotrs(L, t, lower=1)[0] / inverse_diagonal(L) / root if loo else None
-    return Solution(root * c, gap, float(jitter), e)
+    return KernelRidgeSolution(root * c, gap, float(jitter), e)
 
 
 def solve_indefinite(G, root, t, loo):
@@ -120,7 +135,7 @@ def solve_indefinite(G, root, t, loo):
     if failed:
         c = np.linalg.lstsq(G, t)[0]
     e = c / np.diag(np.linalg.pinv(G, hermitian=True))[:, None] / root if loo else None
-    return Solution(root * c, np.inf, 0.0, e)
+    return KernelRidgeSolution(root * c, np.inf, 0.0, e)
 
 
 def product(A, diagonal, c):
@@ -219,6 +234,20 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     True
     """
 
+    card = Card(
+        page="kernel-regression",
+        checks="kernel_rows",
+        onnx="kernel_ridge",
+        scale_target=True,
+        use="a number along a smooth curve, up to some 10,000 rows",
+        good="one linear system; any kernel; leave-one-out errors for nothing",
+        bad="keeps every training row; time grows with n³",
+        time="O(n² p + n³)",
+        memory="O(n²)",
+        rescaling="needed: kernels compare columns in their units",
+        instead="SVR to keep few rows, Nystroem and Ridge for many rows",
+    )
+
     _parameter_constraints = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
         "kernel": [StrOptions(WORDS), callable],
@@ -292,6 +321,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             jitters.append(found.jitter)
             if self.leave_one_out:
                 e[at] = found.e
+        refuse_overflow(self, dual_coef_=c)
         self.X_fit_, self.dual_coef_ = X, c.reshape(y.shape)
         self.intercept_ = self.dual_coef_.sum(axis=0) if self.augmented else 0.0
         self.jitter_, self.certificate_ = max(jitters), gap

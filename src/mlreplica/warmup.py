@@ -4,10 +4,10 @@
 
 Kernels are compiled for the types they are called with, so the way to compile all that a user will
 need is to be that user: every estimator is fitted with every option its constraints list, and every
-function is called, on tiny data of the layouts and types that occur. Nothing here names
-an algorithm; a new chapter is warmed up because it is public. Names choose chapters, estimators
-and functions; without any, all are. Needs only the core dependencies, so that a wheel's build can
-run it (MLREPLICA_SHIP_TO).
+function is called, on tiny data of the layouts and types that occur. Nothing here names an
+algorithm: cards say what `fit` takes. Names choose chapters, estimators and functions; the default
+is all. Only the core dependencies are needed, so that a wheel's build can run it
+(MLREPLICA_SHIP_TO).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import functools
 import inspect
 import itertools
 import logging
-import os
 import sys
 import time
 import warnings
@@ -28,12 +27,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils._param_validation import Interval, Options
 
-from mlreplica.core.jit import PURE_PYTHON, Formula, Kernel, import_numba
-from mlreplica.core.losses import Loss
-from mlreplica.discovery import chapters, needs_members, public
+from mlreplica.core.card import Entry, card_of
+from mlreplica.core.compat import (
+    Interval,
+    Options,
+)
+from mlreplica.core.compile.events import record_compilations
+from mlreplica.core.compile.jit import PURE_PYTHON, CompiledFunction, Formula
+from mlreplica.core.compile.layers import layer
+from mlreplica.core.formulas.losses import Loss
+
+from .discovery import chapters, public
 
 # Cheap settings, where an estimator has them; and options that lead to no other kernel.
 CHEAP = {"max_iter": 5, "n_estimators": 3, "n_components": 2, "Cs": 2, "random_state": 0}
@@ -59,19 +64,18 @@ def warmup(
     progress: Callable[[int, int, str], None] | None = None, only: Collection[str] = ()
 ) -> Report:
     """Compile kernels, or find them compiled; `progress(done, total, what)` is told."""
-    import_numba()
-    from numba.core import event
-
     start, calls, failures = time.perf_counter(), list(all_calls(only)), []
     logger = logging.getLogger("mlreplica")
     level = logger.level
     logger.setLevel(logging.ERROR)  # a long compilation is no news here
     try:
         with (
-            event.install_recorder("numba:compile") as record,
-            warnings.catch_warnings(action="ignore"),
+            record_compilations() as record,
+            warnings.catch_warnings(),
             np.errstate(all="ignore"),
         ):
+            for category in (UserWarning, RuntimeWarning, FutureWarning):
+                warnings.simplefilter("ignore", category)
             for done, (name, call) in enumerate(calls):
                 if progress:
                     progress(done, len(calls), name)
@@ -83,7 +87,7 @@ def warmup(
         logger.setLevel(level)
     if progress:
         progress(len(calls), len(calls), "")
-    compiled = [event.data["dispatcher"] for _, event in record.buffer if event.is_start]
+    compiled = record.functions
     seconds = time.perf_counter() - start
     return Report(
         len(set(compiled)), len(compiled), seconds, folder(), tuple(dict.fromkeys(failures))
@@ -96,26 +100,26 @@ def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> None:
         function(*args, **options)
 
 
-def all_kernels() -> list[Kernel]:
+def all_kernels() -> list[CompiledFunction]:
     """Every kernel of the package's imported modules; formulas are compiled inside of them."""
     found = {}
     for name, module in list(sys.modules.items()):
         if name.startswith("mlreplica.") and module is not None:
             for thing in vars(module).values():
-                if isinstance(thing, Kernel) and not isinstance(thing, Formula):
+                if isinstance(thing, CompiledFunction) and not isinstance(thing, Formula):
                     found[id(thing)] = thing
     return sorted(found.values(), key=lambda kernel: (kernel.__module__, kernel.__name__))
 
 
-def signatures(kernel: Kernel) -> list[Any]:
+def signatures(kernel: CompiledFunction) -> list[Any]:
     """The types that a kernel has been compiled for, or loaded for, in this process."""
     return list(kernel.dispatcher.signatures) if "dispatcher" in vars(kernel) else []
 
 
 def folder() -> Path | None:
-    """The folder under which compiled kernels are kept; None if there are no kernels."""
-    files = [kernel.dispatcher._cache._cache_file._index_path for kernel in all_kernels()]
-    return Path(os.path.commonpath(map(os.path.dirname, files))) if files else None
+    """The folder in which compiled kernels are kept; None if there is none."""
+    cache = None if PURE_PYTHON else layer("cache")
+    return cache.folder() if cache else None
 
 
 # ------------------------------------------------------------------------------------------ calls
@@ -128,8 +132,10 @@ def all_calls(only: Collection[str] = ()) -> Iterator[tuple[str, Callable[[], An
             calls = function_calls(thing)
         elif isinstance(thing, Loss):
             calls = iter([partial(call_methods, thing, loss_arguments(thing))])
-        elif issubclass(thing, BaseEstimator):
-            calls = estimator_calls(thing)
+        elif card := card_of(thing):
+            calls = estimator_calls(card)
+        elif hasattr(thing, "small_runs"):  # a sampler
+            calls = thing.small_runs()
         else:
             calls = matrix_calls(thing)
         yield from ((name, call) for call in calls)
@@ -137,13 +143,7 @@ def all_calls(only: Collection[str] = ()) -> Iterator[tuple[str, Callable[[], An
 
 def chosen(only: Collection[str]) -> list[tuple[str, Any]]:
     """What can be called, of these names; all without any."""
-    things = public(
-        lambda t: (
-            inspect.isfunction(t)
-            or isinstance(t, Loss)
-            or (inspect.isclass(t) and not needs_members(t))
-        )
-    )
+    things = public(lambda t: inspect.isfunction(t) or isinstance(t, Loss | type))
     homes = [(chapter.__name__.rpartition(".")[2], chapter.__all__) for chapter in chapters()]
     places = [{name} | {home for home, names in homes if name in names} for name, _ in things]
     if unknown := set(only).difference(*places):
@@ -174,6 +174,8 @@ def settings(estimator: type) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     """The defaults and each option alone; and all pairs of options, many pairs in one setting."""
     names = inspect.signature(estimator).parameters
     cheap = {name: v for name, v in CHEAP.items() if name in names and names[name].default != -1}
+    if (card := card_of(estimator)) and card.cheap:
+        cheap |= card.cheap()
     listed = options(estimator)
     single = [{name: v} for name, values in listed.items() for v in values]
     return [cheap | s for s in [{}, *single]], [cheap | kw for kw in pairwise(listed)]
@@ -202,28 +204,33 @@ def new_pairs(row: dict[str, Any], option: tuple[str, Any], missing: Any) -> int
     return sum((a, option) in missing or (option, a) in missing for a in row.items())
 
 
-def estimator_calls(estimator: type) -> Iterator[Callable[[], Any]]:
+def estimator_calls(card: Entry) -> Iterator[Callable[[], Any]]:
     """Fits of one estimator; with the default options, all that can be done afterwards.
 
     One that searches by cross-validation runs the kernels of the model it searches for, whose
     options are tried there.
     """
+    estimator = card.estimator
     (default, *single), several = settings(estimator)
+    if card.data:  # neither rows nor a target
+        for kw in (default, *single, *several):
+            yield partial(use, estimator(**kw), *card.data())
+        return
     if "cv" in inspect.signature(estimator).parameters:
         single, several = [], [default | s for s in single]
     plain, *others = designs()
     if "kernel" in inspect.signature(estimator).parameters:  # it makes a matrix of n² entries
         others = [X[:1100] for X in others]
     for X in (plain, *others):
-        for y in targets(estimator, X):
+        for y in targets(card.task, X):
             yield partial(use, estimator(**default), X, y)
             yield from (partial(fit, estimator(**kw), X, y) for kw in single)
-    for y in targets(estimator, plain):
+    for y in targets(card.task, plain):
         yield from (partial(fit_pairs, estimator, default, kw, plain, y) for kw in several)
     both = {name: v for name, v in options(estimator).items() if name in ("solver", "l1_ratio")}
     for X in large_designs() if len(both) == 2 else ():  # a penalty that selects
         kws = pairwise(both)
-        for y in targets(estimator, X):
+        for y in targets(card.task, X):
             yield from (partial(estimator(**default | kw).fit, X, y) for kw in [{}, *kws])
 
 
@@ -265,27 +272,27 @@ def large_designs() -> list[Any]:
     return [rng.standard_normal((40, 1100)), *words]
 
 
-def targets(estimator: type, X: Any) -> list[Any]:
-    """y that suit an estimator: numbers, several columns, two classes, three classes by name."""
+def targets(task: str, X: Any) -> list[Any]:
+    """y that suit a task: numbers, several columns, two classes, three classes by name."""
     n = X.shape[0]
     k = np.arange(n) % 3
     numbers = np.sin(np.arange(n)) + 2.0
-    made = estimator()
-    if is_classifier(made):
+    if task == "classification":
         return [k % 2, np.array(["a", "b", "c"])[k]]
-    if is_regressor(made):
+    if task == "regression":
         return [numbers, np.stack([numbers, numbers**2], axis=1)]
     return [None]
 
 
-def fit(model: Any, X: Any, y: Any) -> Any:
+def fit(model: Any, X: Any, y: Any = None) -> Any:
     """Fit with weights, where there can be some, and without."""
     if "sample_weight" in inspect.signature(model.fit).parameters:
-        attempt(model.fit, X, y, sample_weight=np.linspace(0.5, 1.5, X.shape[0]))
+        n = len(X) if isinstance(X, list) else X.shape[0]
+        attempt(model.fit, X, y, sample_weight=np.linspace(0.5, 1.5, n))
     return model.fit(X, y)
 
 
-def use(model: Any, X: Any, y: Any) -> None:
+def use(model: Any, X: Any, y: Any = None) -> None:
     """Fit, then call every method that X and y suffice for."""
     fit(model, X, y)
     call_methods(model, {"X": X, "y": y, "Y": X})
@@ -343,7 +350,13 @@ def arguments() -> list[dict[str, Any]]:
         found.append({"y_true": frozen(p > 0.5), "y_pred": frozen(f > 1), "y_score": frozen(p)})
         found.append({"x": np.sort(f), "y": p, "w": w})
         found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:m]})
+    found.append({"objective": sum_of_squares, "x0": np.ones(2)})
     return [{"w": None} | known for known in found]
+
+
+def sum_of_squares(x: np.ndarray) -> float:
+    """A function to minimise."""
+    return float((x**2).sum())
 
 
 def loss_arguments(loss: Loss) -> dict[str, Any]:

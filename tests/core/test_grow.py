@@ -5,8 +5,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import check_random_state
 
-from mlreplica.core.grow import Columns, grow
-from mlreplica.core.tree import Packed
+from mlreplica.core.growth.grow import Columns, grow
+from mlreplica.core.growth.tree import Packed
 
 OPTIONS = [
     {},

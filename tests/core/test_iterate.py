@@ -78,10 +78,15 @@ def test_a_spent_budget_warns_with_the_number_and_advice():
     assert model.n_iter_ == 3
 
 
-def test_an_interrupted_fit_keeps_the_last_state_and_says_so():
-    with pytest.warns(ConvergenceWarning, match="interrupted after 2 epochs"):
-        model = Halving(interrupt_at=2).fit(X, y)
+def test_an_interrupted_fit_keeps_the_last_state_and_raises_again():
+    model = Halving(interrupt_at=2)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        model.fit(X, y)
     assert model.predict(X)[0] == 0.75
+    assert model.n_iter_ == 2
+    assert interrupt.value.__notes__ == [
+        "fit was interrupted; the estimator is as it was after 2 epochs."
+    ]
 
 
 @pytest.mark.parametrize("model", [Halving(interrupt_at=0), Halving(interrupt_at=2, keep=False)])

@@ -6,12 +6,16 @@ import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from mlreplica.core import cache, jit
-from mlreplica.core.jit import formula, kernel
+from mlreplica.core.compile import cache, jit
+from mlreplica.core.compile.fingerprint import describe, examine, fingerprint, named
+from mlreplica.core.compile.jit import formula, kernel
+from mlreplica.discovery import chapters
+from mlreplica.warmup import all_kernels
 
 SRC = cache.PACKAGE.parent
 
@@ -89,7 +93,7 @@ def test_a_kernel_pickles_by_name():
 
 
 MODULE = """
-    from mlreplica.core.jit import kernel, formula
+    from mlreplica.core.compile.jit import kernel, formula
     import numpy as np
     @formula
     def square(x):
@@ -131,16 +135,16 @@ def test_plain_python_gives_the_same_numbers(tmp_path):
 def package(tmp_path):
     """A copy of jit.py in a package of two files, where one file's kernel calls the other's."""
     home = tmp_path / "site" / "mini"
-    (home / "core").mkdir(parents=True)
-    for folder in (home, home / "core"):
+    (home / "core" / "compile").mkdir(parents=True)
+    for folder in (home, home / "core", home / "core" / "compile"):
         (folder / "__init__.py").write_text("")
-    for name in ("jit.py", "readonly.py", "cache.py", "parts.py"):
-        shutil.copy(Path(jit.__file__).parent / name, home / "core" / name)
+    for path in Path(jit.__file__).parent.glob("*.py"):
+        shutil.copy(path, home / "core" / "compile")
     (home / "callee.py").write_text(
-        "from .core.jit import kernel\n@kernel\ndef f(x):\n    return x + 1.0\n"
+        "from .core.compile.jit import kernel\n@kernel\ndef f(x):\n    return x + 1.0\n"
     )
     (home / "caller.py").write_text(
-        "from .core.jit import kernel\nfrom .callee import f\n"
+        "from .core.compile.jit import kernel\nfrom .callee import f\n"
         "@kernel\ndef g(x):\n    return 10.0 * f(x)\n"
     )
     return home
@@ -169,7 +173,7 @@ def test_code_from_disk_finds_all_of_numbas_runtime(package, tmp_path):
     (package / "caller.py").write_text(
         textwrap.dedent("""
         import numpy as np
-        from .core.jit import kernel
+        from .core.compile.jit import kernel
         @kernel
         def g(x):
             np.random.seed(0)
@@ -203,18 +207,71 @@ def test_an_edit_in_a_called_file_reaches_the_caller(package, tmp_path):
     callee = package / "callee.py"
     callee.write_text(callee.read_text().replace("1.0", "2.0"))
     assert python(COUNT, **env) == "30.0 2"
+    callee.write_text(callee.read_text().replace("2.0", "1.0"))
+    assert python(COUNT, **env) == "20.0 0"  # both versions are kept
 
 
-def test_nothing_is_lost_where_many_keep_code_at_once(tmp_path):
-    def keep(k):  # each with an index of its own, as processes have
-        cache.KernelFile(str(tmp_path), "name", "stamp").save(f"signature {k}", f"code {k}")
+@pytest.mark.parametrize("name", ["intrinsics.py", "parts.py"])
+def test_an_edit_in_the_compile_layer_reaches_every_kernel(package, tmp_path, name):
+    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(COUNT, **env) == "20.0 2"
+    with (package / "core" / "compile" / name).open("a") as file:
+        file.write("# edited\n")
+    assert python(COUNT, **env) == "20.0 2"
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(keep, range(100)))
-    kept = cache.KernelFile(str(tmp_path), "name", "stamp")
-    assert [kept.load(f"signature {k}") for k in range(100)] == [f"code {k}" for k in range(100)]
-    keep(7)
-    assert len(list(tmp_path.glob("*.nbc"))) == 100
+
+def test_an_edit_elsewhere_or_of_comments_compiles_nothing_again(package, tmp_path):
+    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(COUNT, **env) == "20.0 2"
+    (package / "chapter.py").write_text((package / "callee.py").read_text())
+    callee = package / "callee.py"
+    lines = callee.read_text().replace("(x):\n", '(x):\n    """Text."""\n    # Comment.\n')
+    callee.write_text("# Comment.\n" + lines)
+    assert python(COUNT, **env) == "20.0 0"
+
+
+def changing(value):
+    """A kernel that names one constant and calls one formula."""
+    space = {"kernel": kernel, "formula": formula, "N": value}
+    exec("@formula\ndef f(x):\n    return x * N\n@kernel\ndef g(x):\n    return f(x)", space)
+    return space["g"]
+
+
+class Pair(NamedTuple):
+    a: float
+    b: float
+
+
+class Riap(NamedTuple):
+    b: float
+    a: float
+
+
+def test_a_fingerprint_knows_what_is_reached():
+    values = [1, 2, 1.0, np.float32(1), np.int64(1), True, "1", (1,), np.ones(2), np.ones(3)]
+    values += [Pair, Riap, np.float32, np.float64]
+    assert len({fingerprint(changing(value)) for value in values}) == len(values)
+    for value in values:
+        assert fingerprint(changing(value)) == fingerprint(changing(value))
+
+
+def test_the_fields_of_tuples_are_part_of_the_key():
+    from numba import typeof
+
+    Riap.__qualname__ = "Pair"
+    pair, riap = typeof(Pair(1.0, 2.0)), typeof(Riap(1.0, 2.0))
+    assert cache.describe_types((pair,)) != cache.describe_types((riap,))
+
+
+def test_every_kernel_of_the_package_is_known_by_its_content():
+    """No constant is described by an address or by a name that hides its value."""
+    chapters()
+    for compiled in all_kernels():
+        for reached in (compiled, *examine(compiled)[1]):
+            assert fingerprint(reached) == fingerprint(reached)
+            function = reached.py_func
+            for value in named(function.__globals__, function.__code__.co_names):
+                assert " at 0x" not in describe(value) or hasattr(value, "py_func")
 
 
 def test_shipped_kernels_start_without_compiling(package, tmp_path):
@@ -232,7 +289,63 @@ def test_shipped_kernels_start_without_compiling(package, tmp_path):
     assert python(COUNT, **env) == "20.0 0"
     caller = moved / "mini" / "caller.py"
     caller.write_text(caller.read_text().replace("10.0", "100.0"))
-    assert python(COUNT, **env) == "200.0 2"  # other sources: the shipped code does not count
+    assert python(COUNT, **env) == "200.0 1"  # f is still the shipped one
+
+
+LOUD = """
+import logging, sys, tempfile
+logging.basicConfig(format="%(message)s", handlers=[logging.StreamHandler(sys.stdout)])
+"""
+NOWHERE = (
+    LOUD
+    + """
+def refuse(**options):
+    raise PermissionError(13, "Permission denied")
+tempfile.TemporaryFile = refuse
+"""
+)
+FULL = (
+    LOUD
+    + """
+from pathlib import Path
+def refuse(path, data):
+    raise OSError(28, "No space left on device")
+Path.write_bytes = refuse
+"""
+)
+
+
+def test_where_nothing_can_be_kept_it_is_said_once(package, tmp_path):
+    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for trouble, reason in ((NOWHERE, "no folder is writable"), (FULL, "No space left on device")):
+        said = python(trouble + textwrap.dedent(COUNT), **env)
+        assert said.endswith("\n20.0 2")
+        assert said.count("compiled kernels cannot be kept for the next process") == 1
+        assert reason in said
+
+
+def test_half_a_file_is_compiled_again(package, tmp_path):
+    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(COUNT, **env) == "20.0 2"
+    for path in (tmp_path / "cache").rglob("*.nbc"):
+        path.write_bytes(path.read_bytes()[:1000])
+    assert python(COUNT, **env) == "20.0 2"
+    assert python(COUNT, **env) == "20.0 0"
+
+
+def test_old_code_of_other_versions_is_forgotten(package, tmp_path):
+    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(COUNT, **env) == "20.0 2"
+    files = set((tmp_path / "cache").rglob("*.nbc"))
+    for path in files:
+        os.utime(path, (0, 0))
+    assert python(COUNT.replace("g(1.0)", "g(1)"), **env) == "20.0 2"
+    assert files < set((tmp_path / "cache").rglob("*.nbc"))  # another signature
+    caller = package / "caller.py"
+    caller.write_text(caller.read_text().replace("10.0", "100.0"))
+    assert python(COUNT, **env) == "200.0 1"
+    left = {path.name.partition("-")[0] for path in files if path.exists()}
+    assert left == {"mini.callee.f"}
 
 
 def test_shipped_kernels_load_where_nothing_can_be_written(package, tmp_path):
@@ -244,21 +357,19 @@ def test_shipped_kernels_load_where_nothing_can_be_written(package, tmp_path):
     }
     env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     python(COUNT, **env, **build)
-    nowhere = """
-        from numba.core import caching
-        caching.CompileResultCacheImpl._locator_classes = []  # as if no folder were writable
-    """ + COUNT.replace("\n    ", "\n        ")
+    nowhere = NOWHERE + textwrap.dedent(COUNT)
     assert python(nowhere, **env) == "20.0 0"
-    (package / "callee.py").write_text((package / "callee.py").read_text() + "\n")
-    assert python(nowhere, **env) == "20.0 2"
+    callee = package / "callee.py"
+    callee.write_text(callee.read_text().replace("1.0", "2.0"))
+    assert python(nowhere, **env).endswith("\n30.0 2")
 
 
 def test_a_long_first_compilation_is_said_once(package, tmp_path):
     code = """
         import itertools, logging, sys, types
-        from mini.core import jit
+        from mini.core.compile import events, jit
         clock = itertools.count(0, 3)  # each look at the clock is three seconds later
-        jit.time = types.SimpleNamespace(perf_counter=lambda: float(next(clock)))
+        events.time = types.SimpleNamespace(perf_counter=lambda: float(next(clock)))
         logging.basicConfig(format="%(message)s", handlers=[logging.StreamHandler(sys.stdout)])
         from mini.caller import g
         theirs = lambda x: x  # not ours to speak of, nor must it have a module

@@ -16,8 +16,8 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 from mlreplica import kernels
-from mlreplica.core.exp import exp32, exp64
-from mlreplica.core.kernel_loops import gaussian, row_function
+from mlreplica.core.formulas.exp import exp32, exp64
+from mlreplica.core.formulas.kernel_loops import gaussian, row_function
 from mlreplica.kernels import RBF, Callable, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from tests.contract import kernels as contract
 

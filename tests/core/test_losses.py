@@ -10,8 +10,8 @@ import pytest
 from sklearn import _loss as sklearn_losses
 
 from mlreplica import losses
-from mlreplica.core import formulas
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.formulas import loss_formulas as formulas
 from mlreplica.losses import Loss, check_loss
 from tests.contract import losses as contract
 

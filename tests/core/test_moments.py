@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mlreplica.core.moments import Moments, Triangle
+from mlreplica.core.rows.moments import Moments, Triangle
 
 KINDS = [Moments, Triangle]
 blocks = arrays(

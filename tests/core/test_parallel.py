@@ -9,8 +9,8 @@ import pytest
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_info
 
-from mlreplica.core import parallel
-from mlreplica.core.parallel import n_threads, run, share, split
+from mlreplica.core.compile import threads as parallel
+from mlreplica.core.compile.threads import n_threads, run, share, split
 
 
 def blas_threads():
@@ -155,7 +155,7 @@ def test_one_thread_inside_a_dask_task():
 def test_works_after_fork():
     code = """
 import multiprocessing as mp, os, sys, numpy as np
-from mlreplica.core.parallel import run
+from mlreplica.core.compile.threads import run
 def child(q):
     q.put(run(np.sum, [np.ones(3)] * 4, n_jobs=2))
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mlreplica.ensemble
-from mlreplica.core.draws import draws
+from mlreplica.core.formulas.draws import draws
 from mlreplica.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from mlreplica.ensemble import (
     ExtraTreesClassifier,
@@ -20,7 +20,7 @@ from mlreplica.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from mlreplica.ensemble._forest_splits import LANES, digits, order, place
+from mlreplica.ensemble.forest.splits import LANES, digits, order, place
 from mlreplica.metrics import accuracy_score, r2_score
 
 ALL = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]

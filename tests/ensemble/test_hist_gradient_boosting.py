@@ -16,9 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica import losses
 from mlreplica.callbacks import EarlyStopping, Trace
-from mlreplica.core import parallel
+from mlreplica.core.compile import threads as parallel
 from mlreplica.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from mlreplica.ensemble._binning import encode, learn_bins, thresholds
+from mlreplica.ensemble.histogram.binning import encode, learn_bins, thresholds
 
 
 def sample(n=300, p=4, seed=0):
@@ -275,7 +275,7 @@ def test_growth_by_depth_fills_level_after_level():
 
 
 def test_many_leaves_need_no_more_histograms_than_there_is_room_for(monkeypatch):
-    from mlreplica.ensemble import _hist_boost
+    from mlreplica.ensemble.histogram import rounds as _hist_boost
 
     X, y = sample(1500)
     grown = [regressor(max_leaf_nodes=None, min_samples_leaf=3).fit(X, y).predict(X)]

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.datasets import load_breast_cancer
 from mlreplica.ensemble import IsolationForest
-from mlreplica.ensemble._isolation_trees import FEATURE, average_path, together
+from mlreplica.ensemble.isolation.trees import FEATURE, average_path, together
 from mlreplica.metrics import roc_auc_score
 
 RANDOM = "rows are drawn: a repeated one is drawn otherwise (left out by scikit-learn too)"

@@ -13,16 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 
 from mlreplica import losses
+from mlreplica.core.formulas.penalties import Penalty
 from mlreplica.linear_model import (
     LinearRegression,
     Ridge,
     gradient_descent,
     stochastic_gradient_descent,
 )
-from mlreplica.linear_model._gradient_descent import unpacked
-from mlreplica.linear_model._objective import Objective, Quadratic, objective_of
-from mlreplica.linear_model._penalty import Penalty
-from mlreplica.linear_model._stochastic_descent import epoch, epoch_of_arrays, lengths
+from mlreplica.linear_model.sgd.gradient_descent import unpacked
+from mlreplica.linear_model.sgd.mini_batches import epoch, epoch_of_arrays, lengths
+from mlreplica.linear_model.sgd.objective import DescentObjective, Quadratic, objective_of
 
 LOGCOSH = losses.Loss(
     value=lambda y, f: np.logaddexp(f - y, y - f) - np.log(2.0),
@@ -518,7 +518,7 @@ def test_no_step_is_needed_at_the_minimum():
 
 
 def test_unpacking_keeps_shapes():
-    rows = Objective(
+    rows = DescentObjective(
         np.eye(3), np.array([0, 1, 2]), np.ones(3), losses.multinomial, Penalty(), True
     )
     w, b = unpacked(rows, rows.start())

@@ -15,6 +15,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
+from mlreplica.core.formulas.penalties import soft_threshold
 from mlreplica.linear_model import (
     ElasticNet,
     ElasticNetCV,
@@ -24,16 +25,15 @@ from mlreplica.linear_model import (
     enet_path,
     lasso_path,
 )
-from mlreplica.linear_model import _path as path_module
-from mlreplica.linear_model import _problem as problem_module
-from mlreplica.linear_model._lasso import (
+from mlreplica.linear_model.lasso import path as path_module
+from mlreplica.linear_model.lasso import problem as problem_module
+from mlreplica.linear_model.lasso.coordinate_descent import (
     coordinate_descent,
     duality_gap,
     subgradient_descent,
 )
-from mlreplica.linear_model._path import follow
-from mlreplica.linear_model._penalty import soft_threshold
-from mlreplica.linear_model._problem import Problem
+from mlreplica.linear_model.lasso.path import follow
+from mlreplica.linear_model.lasso.problem import LassoProblem
 
 SOLVERS = ("auto", "cd")
 UNSEEN = "ignore:Objective did not converge"  # where tol is beyond what rounding lets one prove
@@ -98,7 +98,7 @@ def test_soft_threshold_minimises(z, alpha):
 @given(problems(), st.integers(0, 40), st.booleans())
 def test_certificate_bounds_the_true_gap_after_any_number_of_sweeps(data, sweeps, positive):
     X, y, alpha, l1_ratio = data
-    problem = Problem(X, y[:, None], None, True, None)
+    problem = LassoProblem(X, y[:, None], None, True, None)
     a, b = alpha * l1_ratio, alpha * (1 - l1_ratio)
     exact = ElasticNet(alpha, l1_ratio=l1_ratio, tol=1e-14, positive=positive, max_iter=10**5)
     exact.fit(X, y)
@@ -209,9 +209,9 @@ def test_scaling_y_and_alpha_scales_w(data, power):
 @given(problems(), st.integers(1, 6), st.booleans())
 def test_naive_version_agrees(data, sweeps, positive):
     X, y, alpha, l1_ratio = data
-    problem = Problem(X, y[:, None], None, True, None)
+    problem = LassoProblem(X, y[:, None], None, True, None)
     X = np.where(X == 7.0, 0.0, X)  # the naive version divides by what is left of a constant
-    problem = Problem(X, y[:, None], None, True, None)
+    problem = LassoProblem(X, y[:, None], None, True, None)
     a, b = alpha * l1_ratio, alpha * (1 - l1_ratio)
     states = coordinate_descent(
         problem.A, problem.y[0], a, b, np.zeros(X.shape[1]), positive=positive
@@ -291,7 +291,7 @@ def test_path_agrees_with_single_fits(shape, l1_ratio, sparse):
 
 def test_path_asks_x_less_often_than_it_has_points(monkeypatch):
     X, y = sample(0, 100, 2000, noise=5.0)
-    problem = Problem(X, y[:, None], None, True, "auto")
+    problem = LassoProblem(X, y[:, None], None, True, "auto")
     passes = []
     monkeypatch.setattr(
         type(problem.A), "gradient", spy(type(problem.A).gradient, passes), raising=True
@@ -329,7 +329,7 @@ def test_face_follows_its_support():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(50, 30))
     A[:, 7] = A[:, 3] + A[:, 4]
-    problem = Problem(A, rng.normal(size=(50, 1)), None, False, True)
+    problem = LassoProblem(A, rng.normal(size=(50, 1)), None, False, True)
     G, c, work = problem.G, problem.c[0], problem.working_set(0)
     for _ in range(40):
         start = np.where(rng.random(30) < 0.5, rng.normal(size=30), 0.0)
@@ -613,8 +613,9 @@ def test_interrupted_fit_keeps_what_it_has(monkeypatch):
             yield state
 
     monkeypatch.setattr(path_module, "coordinate_descent", interrupted)
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        model = Lasso(0.01, solver="cd", tol=1e-12).fit(X, y)
+    model = Lasso(0.01, solver="cd", tol=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
     value = objective(X, y, model.coef_, model.intercept_, 0.01, 1.0)
     exact = Lasso(0.01, tol=1e-12).fit(X, y)
     least = objective(X, y, exact.coef_, exact.intercept_, 0.01, 1.0)

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from mlreplica.linear_model import ElasticNet, _problem, enet_path
-from mlreplica.linear_model._columns import SparseColumns
-from mlreplica.linear_model._large_set import LargeSet, conjugate_gradients
-from mlreplica.linear_model._problem import Problem
+from mlreplica.linear_model import ElasticNet, enet_path
+from mlreplica.linear_model.lasso import problem as _problem
+from mlreplica.linear_model.lasso.columns import SparseColumns
+from mlreplica.linear_model.lasso.large_set import LargeSet, conjugate_gradients
+from mlreplica.linear_model.lasso.problem import LassoProblem
 
 
 def sample(seed, n, p, copies=False):
@@ -52,7 +53,7 @@ def value(X, y, s, w, b, alpha, l1_ratio):
 )
 def test_gap_bounds_the_distance_and_p_falls(seed, shape, copies, l1_ratio, part, positive, rounds):
     X, y, s = sample(seed, *shape, copies)
-    problem = Problem(X, y[:, None], s, True, None)
+    problem = LassoProblem(X, y[:, None], s, True, None)
     alpha = part * (np.abs(problem.c).max() or 1.0)
     a, b = alpha * l1_ratio, alpha * (1 - l1_ratio)
     exact = ElasticNet(alpha, l1_ratio=l1_ratio, tol=1e-12, positive=positive, max_iter=10**5)
@@ -113,7 +114,7 @@ def test_path_goes_on_where_gram_would_be_too_large(monkeypatch):
 
 def test_conjugate_gradients_solve_the_newton_system():
     X, y, s = sample(3, 50, 30)
-    problem = Problem(X, y[:, None], s, True, None)
+    problem = LassoProblem(X, y[:, None], s, True, None)
     A, F = problem.A, np.arange(3, 20)
     D, ridge = A.squares()[F], np.linspace(0.1, 0.2, 17)
     Z = problem.root[:, None] * (X.toarray() - problem.x_mean)[:, F]

@@ -19,8 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
 from mlreplica.linear_model import LinearRegression
-from mlreplica.linear_model import _descent as descent
-from mlreplica.linear_model import _least_squares as ls
+from mlreplica.linear_model.least_squares import descent
 from tests.references.nist import exact
 
 NIST = json.loads((Path(__file__).parents[1] / "references" / "nist.json").read_text())
@@ -226,7 +225,7 @@ def test_many_blocks_on_many_threads_are_one_matrix(monkeypatch, order, dtype, s
     X = np.array(X, dtype=dtype, order=order)
     s = np.random.default_rng(0).random(500)
     whole = model("svd").fit(X.astype(float), y, s)
-    monkeypatch.setattr(ls, "BLOCK", 64)
+    monkeypatch.setattr("mlreplica.core.rows.walk.BLOCK", 64)
     blocks = model(solver).fit(X, y, s)
     tol = 1e-10 if dtype == np.float64 else 1e-5
     assert_allclose(blocks.coef_, whole.coef_, rtol=tol)
@@ -315,7 +314,7 @@ HARD = [
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("least", [0, 1 << 15])
 def test_hard_designs_against_exact_arithmetic(monkeypatch, kind, fit_intercept, weighted, least):
-    monkeypatch.setattr("mlreplica.linear_model._linear_regression.SMALL", least)
+    monkeypatch.setattr("mlreplica.linear_model.least_squares.linear_regression.SMALL", least)
     X, y = hard(kind)
     s = np.random.default_rng(1).uniform(0.5, 2.0, size=len(y)) if weighted else None
     fitted = LinearRegression(fit_intercept=fit_intercept).fit(X, y, s)
@@ -429,7 +428,7 @@ def test_wide_and_ill_conditioned(spread):
 @pytest.mark.parametrize("shape", [(50, 6), (6, 10)])
 @pytest.mark.parametrize("dense", [0, 1 << 20])
 def test_sparse_is_dense(monkeypatch, container, fit_intercept, weighted, shape, dense):
-    monkeypatch.setattr("mlreplica.linear_model._linear_regression.DENSE", dense)
+    monkeypatch.setattr("mlreplica.linear_model.least_squares.linear_regression.DENSE", dense)
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * (rng.random(shape) < 0.5)
     y = rng.normal(size=(shape[0], 2))
@@ -443,7 +442,7 @@ def test_sparse_is_dense(monkeypatch, container, fit_intercept, weighted, shape,
 
 
 def test_sparse_that_lsqr_cannot_solve_is_not_silent(monkeypatch):
-    monkeypatch.setattr("mlreplica.linear_model._linear_regression.DENSE", 0)
+    monkeypatch.setattr("mlreplica.linear_model.least_squares.linear_regression.DENSE", 0)
     X = sp.csr_array(np.vander(np.linspace(0, 1, 40), 12))
     with pytest.warns(ConvergenceWarning, match="LSQR did not reach"):
         LinearRegression(tol=1e-14).fit(X, np.arange(40.0))

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import linear_model as reference
 
-from mlreplica.linear_model import _logistic_cd as cd
-from mlreplica.linear_model import _logistic_model as model
-from mlreplica.linear_model import _stored as stored
-from mlreplica.linear_model._logistic import Problem
+from mlreplica.core import quadratic_descent as descent
+from mlreplica.core.rows import stored
+from mlreplica.linear_model.logistic import proximal_newton as cd
+from mlreplica.linear_model.logistic import quadratic_model as model
+from mlreplica.linear_model.logistic.objective import LogisticProblem
 
 
 def problem(n=80, p=6, K=1, C=0.5, ratio=1.0, *, intercept=True, sparse=False, seed=0):
@@ -29,7 +30,7 @@ def problem(n=80, p=6, K=1, C=0.5, ratio=1.0, *, intercept=True, sparse=False, s
     s /= s.sum()
     X = sp.csr_array(X) if sparse else X
     l1, l2 = ratio / (C * n), (1.0 - ratio) / (C * n)
-    return Problem(X, y, s, l1, l2, intercept, K)
+    return LogisticProblem(X, y, s, l1, l2, intercept, K)
 
 
 def objective(problem, W, b):
@@ -227,7 +228,7 @@ def test_same_minimum_as_scikit_learn(p, C, ratio):
         C=C, l1_ratio=ratio, solver="saga", tol=1e-8, max_iter=20_000
     ).fit(X, y)
     s, strength = np.full(150, 1 / 150), 1.0 / (150 * C)
-    data = Problem(X, 2.0 * y - 1, s, ratio * strength, (1 - ratio) * strength, True, 1)
+    data = LogisticProblem(X, 2.0 * y - 1, s, ratio * strength, (1 - ratio) * strength, True, 1)
     found = solved(data)
     assert found.objective <= objective(data, theirs.coef_, theirs.intercept_) + 1e-12
     np.testing.assert_allclose(found.W, theirs.coef_, atol=1e-4)
@@ -262,7 +263,9 @@ def test_steps_stay_whole_where_the_objective_is_but_rounding():
         X = sp.random_array((6000, 1000), density=0.01, format="csr", rng=rng)
         f = X @ (rng.normal(size=1000) * (rng.random(1000) < 0.3)) + 0.3 * rng.normal(size=6000)
         n = 6000
-        data = Problem(X, np.where(f > 0, 1.0, -1.0), np.full(n, 1.0 / n), 1.0 / n, 0.0, True, 1)
+        data = LogisticProblem(
+            X, np.where(f > 0, 1.0, -1.0), np.full(n, 1.0 / n), 1.0 / n, 0.0, True, 1
+        )
         assert solved(data, tol=5e-13, most=12).gap <= 5e-13
 
 
@@ -316,11 +319,11 @@ def test_both_ways_to_minimise_the_model_agree(seed, l1, l2):
     w = np.random.default_rng(seed).normal(size=8)
     each1, each2 = np.r_[0.0, np.full(7, l1)], np.r_[0.0, np.full(7, l2)]
     best = model.by_gram(H, g, w, each1, each2, 1e-24)
-    for columns in (model.by_column(X), model.by_column(sp.csc_array(X))):
+    for columns in (descent.by_column(X), descent.by_column(sp.csc_array(X))):
         moved, c = w[1:].copy(), 0.0
         for _ in range(4):  # sweeps drop what became zero: a new call sees it again
             u = R + h * (X @ (moved - w[1:]) + c)
-            c += model.sweeps(columns, h, u, moved, l1, l2, True, 300, 0.0)
+            c += descent.sweeps(columns, h, u, moved, l1, l2, True, 300, 0.0)
         found = np.r_[w[0] + c, moved]
         assert value(A, h, R, found - w, w, l1, l2) == pytest.approx(
             value(A, h, R, best - w, w, l1, l2), rel=1e-6, abs=1e-6
@@ -350,14 +353,14 @@ def test_dependent_columns_are_left_to_the_sweeps():
 def test_conjugate_gradients_lead_to_the_minimum_of_the_model(monkeypatch, free, sparse, l2):
     rng = np.random.default_rng(0)
     X = np.abs(rng.normal(size=(80, 12))) * (rng.random((80, 12)) < 0.6)
-    columns = model.by_column(sp.csc_array(X) if sparse else X)
+    columns = descent.by_column(sp.csc_array(X) if sparse else X)
     h, R = rng.uniform(0.1, 0.3, 80) / 80, rng.normal(size=80) / 80
     found = []
     for many in (1, 10**9):
-        monkeypatch.setattr(model, "MANY", many)
+        monkeypatch.setattr(descent, "MANY", many)
         w, u, b = np.zeros(12), R.copy(), 0.0
         for _ in range(20):  # a call forgets the columns that it finds zero
-            c = model.sweeps(columns, h, u, w, 0.03, l2, free, most=300, pays=1e-14)
+            c = descent.sweeps(columns, h, u, w, 0.03, l2, free, most=300, pays=1e-14)
             u, b = u + c * h, b + c
         np.testing.assert_allclose(u, R + h * (X @ w + b), atol=1e-12)
         found.append(np.append(w, b))

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import linear_model as reference
 
-from mlreplica.linear_model import _logistic_sparse as sparse
-from mlreplica.linear_model._logistic import Problem
+from mlreplica.core.rows import csr
+from mlreplica.linear_model import LogisticRegression
+from mlreplica.linear_model.logistic import sparse
+from mlreplica.linear_model.logistic.objective import LogisticProblem
 
 
 def problem(n=200, p=300, K=1, C=1.0, *, intercept=True, seed=0):
@@ -26,7 +28,7 @@ def problem(n=200, p=300, K=1, C=1.0, *, intercept=True, seed=0):
     y[: max(K, 2)] = np.arange(max(K, 2))
     s = rng.uniform(0.5, 2.0, size=n)
     y = 2.0 * y - 1.0 if K == 1 else y.astype(np.int64)
-    return Problem(X, y, s / s.sum(), 0.0, 1.0 / (C * n), intercept, K)
+    return LogisticProblem(X, y, s / s.sum(), 0.0, 1.0 / (C * n), intercept, K)
 
 
 def objective(problem, W, b):
@@ -101,9 +103,7 @@ def test_csc_is_csr():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_products_on_threads(threads, monkeypatch):
-    monkeypatch.setattr(
-        sparse, "split", lambda n, parts, least: [slice(0, n // 3), slice(n // 3, n)]
-    )
+    monkeypatch.setattr(csr, "split", lambda n, parts, least: [slice(0, n // 3), slice(n // 3, n)])
     rng = np.random.default_rng(0)
     data = problem(50, 40)
     X, A = sparse.RowProducts(data.X, threads), data.X.toarray()
@@ -132,3 +132,15 @@ def test_curvature_is_the_second_derivative_with_the_intercept_at_its_best(K):
     want = np.einsum("kjlm,lm->kj", W_part, D)
     c = -np.linalg.pinv(b_part) @ np.einsum("kjl,kj->l", cross, D)
     np.testing.assert_allclose(H.times(D), want + cross @ c, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("tol", [1e-4, 1e-12])
+def test_newton_steps_end_without_an_intercept(classes, tol):
+    # The sum of the residuals is no slope then: it does not vanish at the minimum.
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 300), density=0.05, format="csr", rng=rng)
+    y = (X @ rng.normal(size=(300, classes)) + 0.4).argmax(axis=1)
+    model = LogisticRegression(fit_intercept=False, tol=tol).fit(X, y)
+    assert model.n_iter_[0] < 15
+    assert model.certificate_ <= max(tol, 1e-12)

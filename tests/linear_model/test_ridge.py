@@ -19,6 +19,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
+from mlreplica.core.rows import csr
 from mlreplica.linear_model import (
     LinearRegression,
     Ridge,
@@ -27,9 +28,8 @@ from mlreplica.linear_model import (
     RidgeCV,
     ridge_regression,
 )
-from mlreplica.linear_model import _descent as descent
-from mlreplica.linear_model import _ridge as ridge
-from mlreplica.linear_model import _sparse as sparse
+from mlreplica.linear_model.least_squares import descent
+from mlreplica.linear_model.ridge import direct as ridge
 from tests.references.nist import exact
 
 DIRECT = ["auto", "cholesky", "qr", "svd"]
@@ -216,7 +216,7 @@ def test_every_solver_gives_the_naive_answer(
 @pytest.mark.parametrize("dense", [0, 1 << 20])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sparse_is_dense(monkeypatch, container, fit_intercept, penalize_intercept, dense, shape):
-    monkeypatch.setattr("mlreplica.linear_model._ridge_solvers.DENSE", dense)
+    monkeypatch.setattr("mlreplica.linear_model.ridge.solvers.DENSE", dense)
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape) * (rng.random(shape) < 0.5)
     y = rng.normal(size=(shape[0], 2)) + 3.0
@@ -234,9 +234,9 @@ def test_sparse_on_threads_is_sparse(monkeypatch):
     X = sp.random_array((300, 20), density=0.3, rng=rng, format="csr")
     y = rng.normal(size=300)
     one = model(solver="lsqr").fit(X, y)
-    monkeypatch.setattr(sparse, "SHARE", 10)
-    monkeypatch.setattr(sparse, "n_threads", lambda: 3)
-    assert len(sparse.Products(X, None, np.zeros(20)).cuts) == 4
+    monkeypatch.setattr(csr, "SHARE", 10)
+    monkeypatch.setattr(csr, "n_threads", lambda n_jobs: 3)
+    assert len(csr.CentredProducts(X, None, np.zeros(20)).first) == 3
     assert_allclose(model(solver="lsqr").fit(X, y).coef_, one.coef_, rtol=1e-10)
 
 
@@ -246,7 +246,7 @@ def test_one_pass_is_its_loop():
     s, c, w = rng.random(30), rng.normal(size=(30, 2)), rng.normal(size=(8, 2))
     x_mean = s @ X / s.sum()
     A = X.toarray() - x_mean
-    products = sparse.Products(X, s, x_mean)
+    products = csr.CentredProducts(X, s, x_mean)
     g, r_sq = products.gradient(c, w)
     r = c - A @ w
     assert_allclose(g, A.T @ (s[:, None] * r), rtol=1e-12, atol=1e-12)
@@ -280,7 +280,7 @@ def test_many_blocks_on_many_threads_are_one_matrix(monkeypatch, order, dtype, s
     X, y = sample((500, 3), q=2)
     s = np.random.default_rng(0).random(500)
     w, _ = naive(X, y, 1.0, s)
-    monkeypatch.setattr("mlreplica.linear_model._least_squares.BLOCK", 64)
+    monkeypatch.setattr("mlreplica.core.rows.walk.BLOCK", 64)
     found = Ridge(solver=solver).fit(np.array(X, dtype=dtype, order=order), y, s)
     assert_allclose(found.coef_, w, rtol=1e-10 if dtype == np.float64 else 1e-5)
     assert found.coef_.dtype == found.intercept_.dtype == np.dtype(dtype)
@@ -427,7 +427,7 @@ def test_signs_that_change_sides_at_once_would_go_round_in_circles():
         rng = np.random.default_rng(seed)
         p = 30
         B = rng.normal(size=(p, p)) + 3.0 * rng.normal(size=(p, 1))
-        normal = descent.Normal(
+        normal = descent.PivotingProblem(
             B @ B.T, rng.normal(size=(p, 1)), 1.0, np.array([1e-6]), np.zeros(p), np.zeros(1)
         )
         *_, last = descent.block_pivoting(normal)
@@ -436,7 +436,7 @@ def test_signs_that_change_sides_at_once_would_go_round_in_circles():
 
 
 def test_many_sparse_columns_that_must_not_be_negative(monkeypatch):
-    monkeypatch.setattr("mlreplica.linear_model._ridge_solvers.MOST", 4)
+    monkeypatch.setattr("mlreplica.linear_model.ridge.solvers.MOST", 4)
     rng = np.random.default_rng(0)
     X, y = sp.random_array((60, 8), density=0.5, rng=rng, format="csr"), rng.normal(size=60)
     found = Ridge(0.1, positive=True, tol=1e-10).fit(X, y)
@@ -505,8 +505,7 @@ def test_a_row_of_no_weight_is_predicted_by_all_others():
 def test_blocks_of_rows_left_out(monkeypatch, shape):
     X, y = sample(shape)
     one = RidgeCV(store_cv_results=True).fit(X, y)
-    monkeypatch.setattr("mlreplica.linear_model._least_squares.BLOCK", 64)
-    monkeypatch.setattr(sparse, "BLOCK", 64)
+    monkeypatch.setattr("mlreplica.core.rows.walk.BLOCK", 64)
     for container in (np.asarray, sp.csr_array):
         two = RidgeCV(store_cv_results=True).fit(container(X), y)
         assert_allclose(two.cv_results_, one.cv_results_, rtol=1e-7)
@@ -714,8 +713,9 @@ def test_an_interrupted_fit_is_what_it_had_become():
             return stop
 
     trace = Interrupt()
-    with pytest.warns(ConvergenceWarning, match="interrupted after 3"):
-        fitted = Ridge(solver="gd", tol=0.0).set_callbacks(trace).fit(X, y)
+    fitted = Ridge(solver="gd", tol=0.0).set_callbacks(trace)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.fit(X, y)
     assert_array_equal(fitted.coef_, trace.states[-1]["w"].ravel())
 
 

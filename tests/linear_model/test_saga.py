@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
 from mlreplica.linear_model import LogisticRegression
-from mlreplica.linear_model import _saga as saga
-from mlreplica.linear_model._logistic import Problem
-from mlreplica.linear_model._logistic_cd import coordinate_descent
+from mlreplica.linear_model.logistic import saga
+from mlreplica.linear_model.logistic.objective import LogisticProblem
+from mlreplica.linear_model.logistic.proximal_newton import coordinate_descent
 
 
 def problem(n=60, p=5, K=1, C=0.5, ratio=0.5, *, intercept=True, sparse=False, seed=0):
@@ -26,7 +26,7 @@ def problem(n=60, p=5, K=1, C=0.5, ratio=0.5, *, intercept=True, sparse=False, s
     s = rng.uniform(0.5, 2.0, size=n)
     y = 2.0 * y - 1.0 if K == 1 else y.astype(np.int64)
     X = sp.csr_array(X) if sparse else X
-    return Problem(X, y, s / s.sum(), ratio / (C * n), (1 - ratio) / (C * n), intercept, K)
+    return LogisticProblem(X, y, s / s.sum(), ratio / (C * n), (1 - ratio) / (C * n), intercept, K)
 
 
 def zeros(problem):

@@ -15,16 +15,16 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from mlreplica import losses
 from mlreplica.callbacks import Trace
+from mlreplica.core.formulas.loss_formulas import slope
 from mlreplica.linear_model import Perceptron, SGDClassifier, SGDRegressor
-from mlreplica.linear_model._sgd import shuffled
-from mlreplica.linear_model._sgd_losses import (
+from mlreplica.linear_model.sgd.losses import (
     FOR_CLASSES,
     FOR_NUMBERS,
     modified_huber,
     parameter_of,
-    slope,
     squared_epsilon_insensitive,
 )
+from mlreplica.linear_model.sgd.steps import shuffled
 from mlreplica.losses import Loss, check_loss
 
 EVERY = {**FOR_CLASSES, **FOR_NUMBERS}
@@ -493,7 +493,7 @@ def test_says_that_the_objective_rose():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_epochs_that_nobody_watches_run_together(monkeypatch, classes):
-    from mlreplica.linear_model import _sgd
+    from mlreplica.linear_model.sgd import epochs as _sgd
 
     monkeypatch.setattr(_sgd, "VISITS", 4 * 60)  # four epochs, then two
     rng = np.random.default_rng(0)
@@ -512,9 +512,9 @@ def test_epochs_that_nobody_watches_run_together(monkeypatch, classes):
 
 
 def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
-    from mlreplica.linear_model import _sgd
+    from mlreplica.linear_model.sgd import epochs as _sgd
 
-    calls, descend = [], _sgd.one_by_one
+    calls, descend = [], _sgd.descend
 
     def interrupted(*args):
         calls.append(1)
@@ -522,10 +522,11 @@ def test_interrupted_fit_keeps_the_last_epoch(monkeypatch):
             raise KeyboardInterrupt
         return descend(*args)
 
-    monkeypatch.setattr(_sgd, "one_by_one", interrupted)
+    monkeypatch.setattr(_sgd, "descend", interrupted)
     X, y = numbers()
-    with pytest.warns(ConvergenceWarning, match="interrupted after 2 epochs"):
-        model = SGDRegressor(random_state=0).fit(X, y)
+    model = SGDRegressor(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
     monkeypatch.undo()
     two = SGDRegressor(random_state=0, max_iter=2, tol=None).fit(X, y)
     np.testing.assert_array_equal(model.coef_, two.coef_)

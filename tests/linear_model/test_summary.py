@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlreplica.linear_model import LinearRegression
-from mlreplica.linear_model._summary import summarize
+from mlreplica.linear_model.least_squares.summary import summarize
 
 
 def straight_line(n=40, p=3, seed=0):

@@ -170,7 +170,7 @@ def test_nodes_that_no_model_has(path, name):
 
 def test_other_skops_files(path):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", UserWarning)
         model = RandomForestClassifier(2).fit(X, y)
     skops.io.dump(model, path)
     refused(path, "not as mlreplica writes it|which no model has")
@@ -198,7 +198,7 @@ def test_bombs(path):
     refused(path, "is compressed")
     assert path.stat().st_size < 10**5
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", UserWarning)
         with zipfile.ZipFile(path, "w") as archive:
             for name, data in [*found.items(), ("schema.json", b"{}")]:
                 archive.writestr(name, data)

@@ -21,7 +21,7 @@ from mlreplica import kernels
 from mlreplica.callbacks import Trace
 from mlreplica.svm import SVC, NuSVC
 from mlreplica.svm._hulls import nearest_points
-from mlreplica.svm._rows import Rows
+from mlreplica.svm._rows import KernelRows
 from mlreplica.svm._smo import problem, smo
 
 EXACT = {"gamma": 0.5, "tol": 1e-12}
@@ -539,7 +539,7 @@ def test_rows_are_those_of_the_matrix_however_few_are_kept(dtype, kernel):
     X = rng.normal(size=(50, 4))
     K = kernel(X) if not isinstance(kernel, kernels.Precomputed) else X @ X.T
     X = K if isinstance(kernel, kernels.Precomputed) else X
-    rows = Rows(kernel, X, cache_size=0.003, least=12, dtype=dtype)
+    rows = KernelRows(kernel, X, cache_size=0.003, least=12, dtype=dtype)
     for _ in range(20):
         asked = rng.permutation(50)[:12]
         square, slots = rows.square(asked)
@@ -560,7 +560,7 @@ def test_two_sums_are_both_kept():
     X, group = rng.normal(size=(30, 2)), np.arange(30) % 2
     beta = np.full(30, 0.3)
     P = problem(rng.normal(size=30), np.zeros(30), np.ones(30), group=group)
-    *_, state = smo(Rows(kernels.RBF(1.0), X), P, beta, tol=1e-10)
+    *_, state = smo(KernelRows(kernels.RBF(1.0), X), P, beta, tol=1e-10)
     for g in (0, 1):
         assert_allclose(state.beta[group == g].sum(), 4.5)
     assert state.gap < 1e-8

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlreplica.callbacks import Trace
-from mlreplica.core.tree import Packed
+from mlreplica.core.growth.tree import Packed
 from mlreplica.ensemble import AdaBoostRegressor, BaggingClassifier
 from mlreplica.inspection import partial_dependence
 from mlreplica.tree import (

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica import tree as ours
 from mlreplica.callbacks import Trace
-from mlreplica.core.nodes import grow_nodes
-from mlreplica.core.tree import apply_rows
+from mlreplica.core.growth.nodes import grow_nodes
+from mlreplica.core.growth.tree import apply_rows
 from mlreplica.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,

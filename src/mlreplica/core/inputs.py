@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.utils import _safe_indexing
-from sklearn.utils._missing import is_scalar_nan
 from sklearn.utils.validation import (
+    check_array,
+    validate_data,
+)
+
+from mlreplica.core.compat import (
     _check_categorical_features,
     _check_feature_names,
     _check_n_features,
-    check_array,
-    validate_data,
+    _safe_indexing,
+    is_scalar_nan,
 )
 
 from .validation import FLOATS

@@ -7,20 +7,22 @@ and knows nothing of tolerances, budgets, progress bars or histories. `iterate` 
 
 It ends when the watched number is small enough, when the generator ends, when a callback says so,
 or when the budget is spent; only the last is worth a warning, which carries the number and advice.
-This file is the only place that speaks the protocol of `sklearn.callback`, which is still young.
+An interrupt (Ctrl-C) publishes the last state on the estimator and is raised again, so that a
+half-fitted model can be looked at but never passes for a whole one. This file is the only place
+that speaks the protocol of `sklearn.callback`, which is still young.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin as CallbackSupport
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["CallbackSupport", "iterate"]
+__all__ = ["CallbackSupport", "attributes_set_by", "iterate"]
 
 
 def iterate(
@@ -52,8 +54,8 @@ def iterate(
     unit, advice : str, str or None
         What an iteration is called, and what to do if it does not converge. None: no warning.
     publish : callable, optional
-        Maps a state to the fitted attributes it stands for. It lets callbacks score the model
-        half-way, and lets an interrupted fit (Ctrl-C) end with the last state instead of nothing.
+        Maps a state to the fitted attributes it stands for. Callbacks use it to score the model
+        during the fit; an interrupt sets these attributes before it is raised again.
     X, y, metadata
         Handed to the callbacks that ask for them.
     """
@@ -61,13 +63,7 @@ def iterate(
     data = {"X": X, "y": y, "metadata": metadata}
     state, n, why = drive(estimator, states, max_iter, tol, watch, unit, publish, data)
     estimator.n_iter_ = n
-    if why == "interrupted":
-        warnings.warn(
-            f"fit was interrupted after {n} {unit}; the model is what it had become by then.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    elif why == "budget" and advice is not None:
+    if why == "budget" and advice is not None:
         reached = "" if tol is None else f"{watch} {getattr(state, watch):.1e} > {tol:.1e} "
         warnings.warn(
             f"Not converged: {reached}after {n} {unit}; {advice}.",
@@ -105,14 +101,25 @@ def _drive(
             else:
                 continue
             break
-    except KeyboardInterrupt:
-        if state is None or publish is None:
-            raise
-        why = "interrupted"
+    except KeyboardInterrupt as interrupt:
+        _close(states)
+        if state is not None and publish is not None:
+            estimator.n_iter_ = n
+            for name, value in publish(state).items():
+                setattr(estimator, name, value)
+            interrupt.add_note(f"fit was interrupted; the estimator is as it was after {n} {unit}.")
+        raise
+    _close(states)
     if task is not None:
         attributes = publish(state) if publish and state is not None else None
         task.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=attributes, **data)
     return state, n, why
+
+
+def _close(states: Iterator[Any]) -> None:
+    """End a generator now, not when it is collected: it may hold an `np.errstate` open."""
+    if isinstance(states, Generator):
+        states.close()
 
 
 def _told_to_stop(
@@ -126,3 +133,11 @@ def _told_to_stop(
     return bool(
         step.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=attributes, **data)
     )
+
+
+def attributes_set_by(estimator: Any, action: Callable[[Any], None]) -> dict[str, Any]:
+    """Return the attributes that `action` sets on a shallow copy: `publish` for many of them."""
+    copy, before = object.__new__(type(estimator)), vars(estimator)
+    vars(copy).update(before)
+    action(copy)
+    return {name: value for name, value in vars(copy).items() if before.get(name) is not value}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .parallel import n_threads, run, split
+from mlreplica.core.compile.threads import n_threads, run, split
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
@@ -79,9 +80,49 @@ def is_plain(X: Any, y: Any, kinds: str, *, contiguous: bool = True) -> bool:
     ):
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        parts = split(len(X), n_threads(), least=1 + (1 << 18) // X.shape[1])
-        sums = run(lambda rows: X[rows].sum(), parts) if len(parts) > 1 else [X.sum()]
-        return bool(np.isfinite(sum(sums)) and np.isfinite(y.sum()))
+        if X.size <= 1 << 18:
+            total = X.sum()
+        else:
+            parts = split(len(X), n_threads(), least=1 + (1 << 18) // X.shape[1])
+            total = sum(run(lambda rows: X[rows].sum(), parts))
+        return math.isfinite(total) and math.isfinite(y.sum())
+
+
+def refuse_overflow(estimator: Any, **learned: Any) -> None:
+    """Raise if an array that predictions are made of holds a number that is not finite."""
+    for name, values in learned.items():
+        bad = np.size(values) - np.count_nonzero(np.isfinite(values))
+        if bad:
+            raise ValueError(
+                f"{type(estimator).__name__} overflowed: {bad} of {np.size(values)} numbers in "
+                f"{name} are not finite. Scale X and y, for instance by StandardScaler, and use "
+                "moderate weights, penalties and learning rates."
+            )
+
+
+def refuse_heavy_share(sample_weight: Any, max_samples: Any) -> None:
+    """Raise if a share of the total weight is more rows than can be drawn."""
+    if sample_weight is None or not isinstance(max_samples, float | np.floating):
+        return
+    total = float(np.sum(np.asarray(sample_weight, dtype=float)))
+    if max_samples * total >= 2.0**31:
+        raise ValueError(
+            f"max_samples={max_samples} of a total sample_weight of {total:.3g} is more rows than "
+            "can be drawn; divide sample_weight by its mean, or give max_samples as an integer."
+        )
+
+
+def refuse_weightless_folds(sample_weight: Any, folds: Any) -> None:
+    """Raise if a fold of cross-validation has no weight to train on or to be scored by."""
+    if sample_weight is None:
+        return
+    for k, parts in enumerate(folds):
+        for part, use in zip(parts, ("train on", "score"), strict=True):
+            if not sample_weight[part].any():
+                raise ValueError(
+                    f"Fold {k} of cv has no row of positive sample_weight to {use}; leave out the "
+                    "rows of weight 0, or use KFold(shuffle=True)."
+                )
 
 
 def distinct(y: Any) -> tuple[Any, Any]:

@@ -10,44 +10,32 @@ margin, class densities …) and how well the best possible model does on it:
 (array([ 1. ,  1.6, -1.1]), 0.998)
 """
 
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_digits,
-    load_iris,
-    load_linnerud,
-    load_wine,
-    make_blobs,
-    make_circles,
-    make_classification,
-    make_moons,
-    make_regression,
-)
+from typing import TYPE_CHECKING
 
-from mlreplica.datasets.classification import make_linear_classification, make_separable
-from mlreplica.datasets.gaussian import make_gaussian_classes
-from mlreplica.datasets.plane import TOYS, toy
-from mlreplica.datasets.regression import make_linear_regression, make_polynomial_regression
-from mlreplica.datasets.sample import Sample
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "TOYS",
-    "Sample",
-    "load_breast_cancer",
-    "load_diabetes",
-    "load_digits",
-    "load_iris",
-    "load_linnerud",
-    "load_wine",
-    "make_blobs",
-    "make_circles",
-    "make_classification",
-    "make_gaussian_classes",
-    "make_linear_classification",
-    "make_linear_regression",
-    "make_moons",
-    "make_polynomial_regression",
-    "make_regression",
-    "make_separable",
-    "toy",
-]
+if TYPE_CHECKING:
+    from sklearn.datasets import load_breast_cancer as load_breast_cancer
+    from sklearn.datasets import load_diabetes as load_diabetes
+    from sklearn.datasets import load_digits as load_digits
+    from sklearn.datasets import load_iris as load_iris
+    from sklearn.datasets import load_linnerud as load_linnerud
+    from sklearn.datasets import load_wine as load_wine
+    from sklearn.datasets import make_blobs as make_blobs
+    from sklearn.datasets import make_circles as make_circles
+    from sklearn.datasets import make_classification as make_classification
+    from sklearn.datasets import make_moons as make_moons
+    from sklearn.datasets import make_regression as make_regression
+
+    from .classification import make_linear_classification as make_linear_classification
+    from .classification import make_separable as make_separable
+    from .gaussian import make_gaussian_classes as make_gaussian_classes
+    from .plane import TOYS as TOYS
+    from .plane import toy as toy
+    from .regression import make_linear_regression as make_linear_regression
+    from .regression import make_polynomial_regression as make_polynomial_regression
+    from .sample import Sample as Sample
+    from .sequences import load_alice as load_alice
+    from .sequences import load_earthquakes as load_earthquakes
+
+__all__, __getattr__, __dir__ = lazy(__name__)

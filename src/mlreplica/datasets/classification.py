@@ -2,16 +2,16 @@ r"""Linear classification problems with a known truth
 
 Separable by a unit vector w with margin γ, labels ±1:
 
-    y_i (w·x_i + b) ≥ γ  for all i,  and  ‖x_i‖ ≤ R                             (1)
+    y_i (w·x_i + b) ≥ γ  for all i,  and  ‖x_i‖ ≤ ρ                             (6)
 
-so a perceptron through the origin (b = 0) errs at most (R/γ)² times; with an offset, learned as
+so a perceptron through the origin (b = 0) errs at most (ρ/γ)² times; with an offset, learned as
 the weight of a constant 1, x becomes (x, 1) and w becomes (w, b)/√(1 + b²), which gives
 
-    mistakes ≤ (R² + 1)(1 + b²) / γ²                                             (2)
+    mistakes ≤ (ρ² + 1)(1 + b²) / γ²                                             (7)
 
 Not separable, a logistic model whose labels are flipped with probability q:
 
-    P(y = +1 | x) = q + (1 − 2q) / (1 + e^{−(w·x + b)})                          (3)
+    P(y = +1 | x) = q + (1 − 2q) / (1 + e^{−(w·x + b)})                          (8)
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,13 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import betaincc, betainccinv, expit, xlogy
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
 
-from mlreplica.datasets.sample import Sample
+from mlreplica.core.compat import (
+    Interval,
+    validate_params,
+)
+
+from .sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +43,7 @@ class SeparableTruth:
     support: np.ndarray
 
     def mistake_bound(self, fit_intercept=True):
-        """The most updates that a perceptron makes on this sample: (2), or (R/γ)²."""
+        """The most updates that a perceptron makes on this sample: (7), or (ρ/γ)²."""
         if fit_intercept:
             return (self.radius**2 + 1) * (1 + self.intercept**2) / self.margin**2
         return (self.radius / self.margin) ** 2 if self.intercept == 0 else np.inf
@@ -54,12 +58,12 @@ class LogisticTruth:
     flip: float
 
     def predict_proba(self, X):
-        """P(y = −1 | x) and P(y = +1 | x) of every row: equation (3)."""
+        """P(y = −1 | x) and P(y = +1 | x) of every row: equation (8)."""
         p = self.p_positive(X @ self.coef + self.intercept)
         return np.stack([1 - p, p], axis=1)
 
     def p_positive(self, f):
-        """Equation (3) as a function of f = w·x + b."""
+        """Equation (8) as a function of f = w·x + b."""
         return self.flip + (1 - 2 * self.flip) * expit(f)
 
     def expected(self, g):
@@ -121,7 +125,7 @@ def make_separable(
     -------
     Sample
         `X`, `y` (−1 or +1) and `truth` with `coef` (the unit vector w), `intercept`, `margin`,
-        `radius` (R = max ‖x_i‖ of this sample), `support` (rows of the closest pair) and the
+        `radius` (ρ = max ‖x_i‖ of this sample), `support` (rows of the closest pair) and the
         method `mistake_bound(fit_intercept=True)`.
 
     Examples
@@ -140,10 +144,10 @@ def make_separable(
     w = unit_vectors(1, p, rng)[0]
     y = np.where(rng.permutation(n) % 2, 1, -1)
 
-    # x = t w + u: the height t along w has density ∝ (R² − t²)^{(p − 1)/2} outside the band.
+    # x = t w + u: the height t along w has density ∝ (ρ² − t²)^{(p − 1)/2} outside the band.
     t, half = np.empty(n), (p + 1) / 2
     for label in (-1, 1):
-        lowest = (margin - label * b) / radius  # of label · t / R
+        lowest = (margin - label * b) / radius  # of label · t / ρ
         share = betaincc(half, half, (1 + lowest) / 2)
         if share < 1e-200:
             raise ValueError(
@@ -154,7 +158,7 @@ def make_separable(
     support = np.array([np.flatnonzero(y == -1)[0], np.flatnonzero(y == 1)[0]])
     t[support] = [-margin - b, margin - b]
 
-    # u is uniform in the ball of radius √(R² − t²) orthogonal to w; the pair shares one u.
+    # u is uniform in the ball of radius √(ρ² − t²) orthogonal to w; the pair shares one u.
     u = unit_vectors(n, p - 1, rng) * rng.uniform(size=(n, 1)) ** (1 / max(p - 1, 1))
     u *= np.sqrt(radius**2 - t**2)[:, None]
     u[support] = u[support[np.argmax(np.abs(t[support]))]]
@@ -177,7 +181,7 @@ def make_separable(
 def make_linear_classification(
     n_samples=100, n_features=2, *, steepness=3.0, intercept=0.0, flip=0.0, random_state=None
 ):
-    """Draw labels from a logistic model (3) over standard normal X: linear, not separable.
+    """Draw labels from a logistic model (8) over standard normal X: linear, not separable.
 
     Parameters
     ----------

@@ -18,9 +18,14 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import ndtr, softmax
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from mlreplica.datasets.sample import Sample, normal_points
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    validate_params,
+)
+
+from .sample import Sample, normal_points
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@ r"""The two-dimensional sets that the book draws
 
 Every class k is a shape in the plane, from which a point s is drawn, and x = s + ε. So
 
-    p(x | y = k) = E_s N(x; s, noise² I)                                        (1)
+    p(x | y = k) = E_s N(x; s, noise² I)                                        (5)
 
 is an average of Gaussians over the shape, and the Bayes classifier and its error are known for
 curves and areas as well as for blobs.
@@ -16,9 +16,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr, softmax
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from mlreplica.datasets.sample import Sample, normal_points
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    validate_params,
+)
+
+from .sample import Sample, normal_points
 
 
 def blobs(k, a, b):
@@ -66,7 +71,7 @@ def xor(k, a, b):
     return side * (0.1 + 0.9 * within), side * (1 - 2 * k) * (0.1 + 0.9 * b)
 
 
-# Shape, number of classes, the noise of the book's pictures, and points along a and b for (1).
+# Shape, number of classes, the noise of the book's pictures, and points along a and b for (5).
 SHAPES = {
     "blobs": (blobs, 3, 0.35, (1, 1)),
     "circles": (circles, 2, 0.1, (512, 1)),
@@ -87,7 +92,7 @@ class PlaneTruth:
     noise: float
 
     def log_density(self, X):
-        """log p(x | y = k) of every row and class, up to one constant: equation (1)."""
+        """log p(x | y = k) of every row and class, up to one constant: equation (5)."""
         X, K = np.asarray(X, dtype=np.float64), len(self.shapes)
         scale = max(self.noise, 1e-3)  # without noise the nearest shape wins
         log_p = np.empty((len(X), K))

@@ -1,11 +1,11 @@
 r"""Regression problems with a known truth
 
-    y_i = w·x_i + b + ε_i,     ε_i ~ N(0, σ_i²),     E σ_i² = σ²               (1)
+    y_i = w·x_i + b + ε_i,     ε_i ~ N(0, σ_i²),     E σ_i² = σ²               (3)
 
 Least squares weighted by σ²/σ_i² is the best linear unbiased estimate of w. The R² of the true
 function on new rows, which no model can beat on average, is
 
-    R² = Var(w·x) / (Var(w·x) + σ²)                                             (2)
+    R² = Var(w·x) / (Var(w·x) + σ²)                                             (4)
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,13 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
 
-from mlreplica.datasets.sample import Sample
+from mlreplica.core.compat import (
+    Interval,
+    validate_params,
+)
+
+from .sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,7 @@ def make_linear_regression(
     outliers=0.0,
     random_state=None,
 ):
-    """Draw a linear regression problem (1) and return it with its truth.
+    """Draw a linear regression problem (3) and return it with its truth.
 
     Parameters
     ----------
@@ -112,7 +116,7 @@ def make_linear_regression(
         `X` (n, p), `y` (n,) and `truth` with `coef`, `intercept`, `noise`, `sample_weight`
         (σ²/σ_i² per row), `support` (columns with w_j ≠ 0), `outliers` (mask of the moved rows),
         `condition_number` (of X if it was asked for, else of a design with infinitely many rows),
-        `best_r2` (2), without outliers, and the method `predict`, the mean of y given X.
+        `best_r2` (4), without outliers, and the method `predict`, the mean of y given X.
 
     Examples
     --------
@@ -200,7 +204,7 @@ def make_polynomial_regression(
     Returns
     -------
     Sample
-        `X` (n, 1), `y` (n,) and `truth` with `coef` (c_0 … c_d), `noise`, `best_r2` (2)
+        `X` (n, 1), `y` (n,) and `truth` with `coef` (c_0 … c_d), `noise`, `best_r2` (4)
         and the method `predict`, the true curve.
 
     Examples
@@ -268,5 +272,5 @@ def conditioned_rows(n, p, kappa, rng):
 
 
 def r_squared(signal, noise):
-    """Equation (2); 0 where there is nothing to explain."""
+    """Equation (4); 0 where there is nothing to explain."""
     return float(signal / (signal + noise**2)) if signal > 0 else 0.0

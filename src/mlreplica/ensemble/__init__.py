@@ -1,53 +1,28 @@
 """Ensembles: many models that answer together"""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-HOME = {
-    "AdaBoostClassifier": "_adaboost",
-    "AdaBoostRegressor": "_adaboost",
-    "BaggingClassifier": "_bagging",
-    "BaggingRegressor": "_bagging",
-    "ExtraTreesClassifier": "_forests",
-    "ExtraTreesRegressor": "_forests",
-    "GradientBoostingClassifier": "_gradient_boosting",
-    "GradientBoostingRegressor": "_gradient_boosting",
-    "RandomForestClassifier": "_forests",
-    "RandomForestRegressor": "_forests",
-    "HistGradientBoostingClassifier": "_hist_gradient_boosting",
-    "HistGradientBoostingRegressor": "_hist_gradient_boosting",
-    "IsolationForest": "_isolation_forest",
-    "StackingClassifier": "_stacking",
-    "StackingRegressor": "_stacking",
-    "VotingClassifier": "_voting",
-    "VotingRegressor": "_voting",
-}
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "AdaBoostClassifier",
-    "AdaBoostRegressor",
-    "BaggingClassifier",
-    "BaggingRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
-    "HistGradientBoostingClassifier",
-    "HistGradientBoostingRegressor",
-    "IsolationForest",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "StackingClassifier",
-    "StackingRegressor",
-    "VotingClassifier",
-    "VotingRegressor",
-]
+if TYPE_CHECKING:
+    from ._bagging import BaggingClassifier as BaggingClassifier
+    from ._bagging import BaggingRegressor as BaggingRegressor
+    from ._stacking import StackingClassifier as StackingClassifier
+    from ._stacking import StackingRegressor as StackingRegressor
+    from ._voting import VotingClassifier as VotingClassifier
+    from ._voting import VotingRegressor as VotingRegressor
+    from .boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
+    from .boosting.adaboost import AdaBoostRegressor as AdaBoostRegressor
+    from .boosting.gradient_boosting import GradientBoostingClassifier as GradientBoostingClassifier
+    from .boosting.gradient_boosting import GradientBoostingRegressor as GradientBoostingRegressor
+    from .forest.estimators import ExtraTreesClassifier as ExtraTreesClassifier
+    from .forest.estimators import ExtraTreesRegressor as ExtraTreesRegressor
+    from .forest.estimators import RandomForestClassifier as RandomForestClassifier
+    from .forest.estimators import RandomForestRegressor as RandomForestRegressor
+    from .histogram.estimators import (
+        HistGradientBoostingClassifier as HistGradientBoostingClassifier,
+    )
+    from .histogram.estimators import HistGradientBoostingRegressor as HistGradientBoostingRegressor
+    from .isolation.forest import IsolationForest as IsolationForest
 
-
-def __getattr__(name: str) -> object:
-    if name in HOME:
-        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

@@ -22,6 +22,8 @@ from joblib import parallel_config
 from sklearn import ensemble
 
 from mlreplica import tree
+from mlreplica.core.card import Card
+from mlreplica.core.validation import refuse_heavy_share
 
 
 class BaggingClassifier(ensemble.BaggingClassifier):
@@ -84,9 +86,26 @@ class BaggingClassifier(ensemble.BaggingClassifier):
     array([0, 1, 2])
     """
 
+    card = Card(
+        page="bagging",
+        checks="members",
+        use="less variance of an unstable model, by fits on resampled rows",
+        good="any model; out-of-bag score; members are fitted in parallel",
+        bad="bias stays; as many models to keep as members",
+        time="one fit of the member per draw",
+        memory="all members",
+        rescaling="as the members need",
+        missing="as the members do",
+        instead="RandomForest for trees, boosting to lower the bias",
+    )
+
     def _get_estimator(self):
         """The member as given, or the default."""
         return tree.DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def _fit(self, X, y, *args, sample_weight=None, **options):
+        refuse_heavy_share(sample_weight, self.max_samples)
+        return super()._fit(X, y, *args, sample_weight=sample_weight, **options)
 
     def _parallel_args(self):
         return {"prefer": "threads"}
@@ -149,9 +168,15 @@ class BaggingRegressor(ensemble.BaggingRegressor):
     0.4
     """
 
+    card = BaggingClassifier.card
+
     def _get_estimator(self):
         """The member as given, or the default."""
         return tree.DecisionTreeRegressor() if self.estimator is None else self.estimator
+
+    def _fit(self, X, y, *args, sample_weight=None, **options):
+        refuse_heavy_share(sample_weight, self.max_samples)
+        return super()._fit(X, y, *args, sample_weight=sample_weight, **options)
 
     def _parallel_args(self):
         return {"prefer": "threads"}

@@ -9,8 +9,8 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica.core.draws import seeded
-from mlreplica.core.grow import Columns, grow
+from mlreplica.core.formulas.draws import seeded
+from mlreplica.core.growth.grow import Columns, grow
 from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 PLAIN = {  # parameters that must be as they are by default; all others are handed on

@@ -18,7 +18,9 @@ from sklearn import ensemble
 from sklearn.base import is_regressor
 from sklearn.utils import assert_all_finite
 
+from mlreplica.core.card import Card
 from mlreplica.linear_model import LogisticRegression, RidgeCV
+from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
 class StackingClassifier(ensemble.StackingClassifier):
@@ -70,6 +72,21 @@ class StackingClassifier(ensemble.StackingClassifier):
     >>> stack.fit(X, y).predict(X[::50])
     array([0, 1, 2])
     """
+
+    card = Card(
+        page="ensembles-compared",
+        checks="members",
+        input="members",
+        cheap=lambda: {"estimators": [("tree", DecisionTreeClassifier(max_depth=1))]},
+        use="one answer from models of different kinds, with learned weights",
+        good="as good as the best member or better, given enough rows",
+        bad="every member is fitted once per fold and once more",
+        time="the fits of all members, times the folds plus one",
+        memory="all members",
+        rescaling="as the members need",
+        missing="as the members do",
+        instead="Voting for a plain average",
+    )
 
     def _validate_final_estimator(self):
         """Make g; the default is ours, all else scikit-learn's own way."""
@@ -145,6 +162,10 @@ class StackingRegressor(ensemble.StackingRegressor):
     >>> round(stack.score(X, y), 2)
     0.52
     """
+
+    card = StackingClassifier.card.but(
+        cheap=lambda: {"estimators": [("tree", DecisionTreeRegressor(max_depth=1))]},
+    )
 
     def _validate_final_estimator(self):
         """Make g; None gives ours."""

@@ -21,6 +21,9 @@ from sklearn import ensemble
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
+from mlreplica.core.card import Card
+from mlreplica.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
 
 class VotingClassifier(ensemble.VotingClassifier):
     """Majority of the votes of several classifiers, or the mean of their probabilities.
@@ -68,6 +71,21 @@ class VotingClassifier(ensemble.VotingClassifier):
     >>> vote.fit(X, y).predict(X[::50])
     array([0, 1, 2])
     """
+
+    card = Card(
+        page="ensembles-compared",
+        checks="members",
+        input="members",
+        cheap=lambda: {"estimators": [("tree", DecisionTreeClassifier(max_depth=1))]},
+        use="one answer from models of different kinds",
+        good="averages errors that differ between the members",
+        bad="bad members count as much as good ones unless they are given weights",
+        time="the fits of all members",
+        memory="all members",
+        rescaling="as the members need",
+        missing="as the members do",
+        instead="Stacking to learn the weights",
+    )
 
     def fit(self, X, y, **fit_params):
         """Fit the members.
@@ -153,6 +171,10 @@ class VotingRegressor(ensemble.VotingRegressor):
     >>> VotingRegressor([("ridge", Ridge()), ("lasso", Lasso())]).fit(X, y).predict(X[:1]).round(1)
     array([181.9])
     """
+
+    card = VotingClassifier.card.but(
+        cheap=lambda: {"estimators": [("tree", DecisionTreeRegressor(max_depth=1))]},
+    )
 
     def fit(self, X, y, **fit_params):
         """Fit the members.

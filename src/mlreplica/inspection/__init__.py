@@ -1,37 +1,18 @@
 """Inspection: look at how a model errs, not only at how much"""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-HOME = {
-    "BiasVariance": "_bias_variance",
-    "BoostingMargins": "_margins",
-    "KernelCheck": "_kernel",
-    "PartialDependenceDisplay": "_dependence",
-    "bias_variance": "_bias_variance",
-    "boosting_margins": "_margins",
-    "check_kernel": "_kernel",
-    "partial_dependence": "_dependence",
-    "permutation_importance": "_dependence",
-}
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "BiasVariance",
-    "BoostingMargins",
-    "KernelCheck",
-    "PartialDependenceDisplay",
-    "bias_variance",
-    "boosting_margins",
-    "check_kernel",
-    "partial_dependence",
-    "permutation_importance",
-]
+if TYPE_CHECKING:
+    from ._bias_variance import BiasVariance as BiasVariance
+    from ._bias_variance import bias_variance as bias_variance
+    from ._dependence import PartialDependenceDisplay as PartialDependenceDisplay
+    from ._dependence import partial_dependence as partial_dependence
+    from ._dependence import permutation_importance as permutation_importance
+    from ._kernel import KernelCheck as KernelCheck
+    from ._kernel import check_kernel as check_kernel
+    from ._margins import BoostingMargins as BoostingMargins
+    from ._margins import boosting_margins as boosting_margins
 
-
-def __getattr__(name: str) -> object:
-    if name in HOME:
-        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

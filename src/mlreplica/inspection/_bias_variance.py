@@ -41,11 +41,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing, check_array, check_random_state, indexable
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions, validate_params
-from sklearn.utils.validation import _num_samples, column_or_1d
+from sklearn.utils import (
+    check_array,
+    check_random_state,
+    indexable,
+)
+from sklearn.utils.validation import column_or_1d
 
-from mlreplica.core import parallel
+from mlreplica.core.compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    _num_samples,
+    _safe_indexing,
+    validate_params,
+)
+from mlreplica.core.compile import threads as parallel
 
 TEST_POINTS = 1000  # as many draws more as give at least so many points
 

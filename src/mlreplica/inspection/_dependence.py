@@ -22,7 +22,7 @@ from sklearn.inspection import PartialDependenceDisplay as Display
 from sklearn.inspection import partial_dependence as partial_dependence_of_any
 from sklearn.inspection import permutation_importance as permutation_importance_of_any
 
-from mlreplica.core.tree import LEAF, Tree
+from mlreplica.core.growth.tree import LEAF, Tree
 
 __all__ = ["PartialDependenceDisplay", "partial_dependence", "permutation_importance"]
 

@@ -2,13 +2,14 @@ r"""Check a kernel: what Mercer's condition says about a matrix
 
 K is a kernel if and only if for every set of rows the matrix G_ij = K(x_i, x_j) is symmetric and
 
-    aᵀG a ≥ 0    for every vector a,                                                      (11)
+    aᵀG a ≥ 0    for every vector a,                                                       (2)
 
-that is, if no eigenvalue of G is negative (see `core/kernels.py` for equations (1) to (5) and
-`core/kernel_algebra.py` for (6) to (10)). One set of rows can disprove it: the eigenvector of a
-negative eigenvalue is a witness a. Sometimes two rows suffice, since (11) for two rows says
+that is, if no eigenvalue of G is negative (see `core/formulas/kernels.py` for equation
+(1) and `core/formulas/kernel_algebra.py` for (4) to (8)). One set of rows can disprove it: the
+eigenvector of a negative eigenvalue is a witness a. Sometimes two rows suffice, since (2) for two
+rows says
 
-    K(u, u) ≥ 0    and    K(u, v)² ≤ K(u, u) K(v, v)    (Cauchy, Schwarz).                (12)
+    K(u, u) ≥ 0    and    K(u, v)² ≤ K(u, u) K(v, v)    (Cauchy, Schwarz).                 (3)
 
 A set that passes proves nothing about others. Computed eigenvalues are wrong by about nε max|λ|, so
 one that is negative by less than ten times that counts as zero.
@@ -20,9 +21,12 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
 
-from mlreplica.core.kernel_words import from_words, is_precomputed, square
+from mlreplica.core.compat import (
+    Interval,
+    validate_params,
+)
+from mlreplica.core.formulas.kernel_words import from_words, is_precomputed, square
 from mlreplica.core.validation import FLOATS
 
 
@@ -190,7 +194,7 @@ def values(kernel, X):
 
 
 def worst_pair(G, rows, tolerance):
-    """Rows that break (12) the most, or None."""
+    """Rows that break (3) the most, or None."""
     d = G.diagonal()
     if d.min() < -tolerance:
         i = int(d.argmin())

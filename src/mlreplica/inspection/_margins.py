@@ -6,7 +6,7 @@ the votes for its class y less the largest share that another class has:
     m_T(x, y) = Σ_t α_t ([h_t(x) = y] − [h_t(x) = k]) / Σ_t α_t,     k the best other class      (8)
 
 It lies between −1 and 1, and the prediction is right if it is positive. For two classes and the
-votes of AdaBoost (equations (1) to (6) in `ensemble/_samme.py`), the share of training rows
+votes of AdaBoost (equations (1) to (6) in `ensemble/boosting/samme.py`), the share of training rows
 with a margin of at most θ is bounded by what AdaBoost lowers,
 
     P(m_T ≤ θ)  ≤  exp(θ A_T/2) J_T,     A_T = Σ_t α_t,   J_T = Π_t Z_t                        (9)
@@ -36,7 +36,7 @@ class BoostingMargins:
     Attributes
     ----------
     margins : ndarray of shape (rounds, n_samples)
-        (8) of every row.
+        The margin (8) of every row.
     objectives : ndarray of shape (rounds,) or None
         J_T of (9); for two classes only.
     votes : ndarray of shape (rounds,)

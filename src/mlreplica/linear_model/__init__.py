@@ -1,65 +1,32 @@
 """Linear models: least squares and the perceptron, each with its solvers by name"""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-HOME = {
-    "ElasticNet": "_elastic_net",
-    "ElasticNetCV": "_lasso_cv",
-    "HuberRegressor": "_huber",
-    "Lasso": "_elastic_net",
-    "LassoCV": "_lasso_cv",
-    "LinearRegression": "_linear_regression",
-    "LogisticRegression": "_logistic_regression",
-    "LogisticRegressionCV": "_logistic_cv",
-    "Perceptron": "_perceptron_classifier",
-    "PoissonRegressor": "_poisson",
-    "QuantileRegressor": "_quantile",
-    "Ridge": "_ridge_regressor",
-    "RidgeCV": "_ridge_cv",
-    "RidgeClassifier": "_ridge_classifier",
-    "RidgeClassifierCV": "_ridge_classifier",
-    "SGDClassifier": "_sgd_classifier",
-    "SGDRegressor": "_sgd_regressor",
-    "enet_path": "_path",
-    "gradient_descent": "_gradient_descent",
-    "lasso_path": "_path",
-    "perceptron": "_perceptron",
-    "ridge_regression": "_ridge_regressor",
-    "stochastic_gradient_descent": "_stochastic_descent",
-}
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "ElasticNet",
-    "ElasticNetCV",
-    "HuberRegressor",
-    "Lasso",
-    "LassoCV",
-    "LinearRegression",
-    "LogisticRegression",
-    "LogisticRegressionCV",
-    "Perceptron",
-    "PoissonRegressor",
-    "QuantileRegressor",
-    "Ridge",
-    "RidgeCV",
-    "RidgeClassifier",
-    "RidgeClassifierCV",
-    "SGDClassifier",
-    "SGDRegressor",
-    "enet_path",
-    "gradient_descent",
-    "lasso_path",
-    "perceptron",
-    "ridge_regression",
-    "stochastic_gradient_descent",
-]
+if TYPE_CHECKING:
+    from .lasso.cv import ElasticNetCV as ElasticNetCV
+    from .lasso.cv import LassoCV as LassoCV
+    from .lasso.elastic_net import ElasticNet as ElasticNet
+    from .lasso.elastic_net import Lasso as Lasso
+    from .lasso.path import enet_path as enet_path
+    from .lasso.path import lasso_path as lasso_path
+    from .least_squares.linear_regression import LinearRegression as LinearRegression
+    from .logistic.cv import LogisticRegressionCV as LogisticRegressionCV
+    from .logistic.regression import LogisticRegression as LogisticRegression
+    from .ridge.classifier import RidgeClassifier as RidgeClassifier
+    from .ridge.classifier import RidgeClassifierCV as RidgeClassifierCV
+    from .ridge.cv import RidgeCV as RidgeCV
+    from .ridge.regressor import Ridge as Ridge
+    from .ridge.regressor import ridge_regression as ridge_regression
+    from .robust.huber import HuberRegressor as HuberRegressor
+    from .robust.poisson import PoissonRegressor as PoissonRegressor
+    from .robust.quantile import QuantileRegressor as QuantileRegressor
+    from .sgd.classifier import SGDClassifier as SGDClassifier
+    from .sgd.gradient_descent import gradient_descent as gradient_descent
+    from .sgd.mini_batches import stochastic_gradient_descent as stochastic_gradient_descent
+    from .sgd.perceptron import perceptron as perceptron
+    from .sgd.perceptron_classifier import Perceptron as Perceptron
+    from .sgd.regressor import SGDRegressor as SGDRegressor
 
-
-def __getattr__(name: str) -> object:
-    if name in HOME:
-        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

@@ -1,95 +1,72 @@
 """Scores, losses and curves: scikit-learn's names and numbers, at the cost of the arithmetic"""
 
-from . import cluster
-from ._classification import (
-    accuracy_score,
-    balanced_accuracy_score,
-    classification_report,
-    cohen_kappa_score,
-    confusion_matrix,
-    f1_score,
-    fbeta_score,
-    hamming_loss,
-    jaccard_score,
-    matthews_corrcoef,
-    multilabel_confusion_matrix,
-    precision_recall_fscore_support,
-    precision_score,
-    recall_score,
-    zero_one_loss,
-)
-from ._cluster import (
-    adjusted_mutual_info_score,
-    adjusted_rand_score,
-    completeness_score,
-    homogeneity_completeness_v_measure,
-    homogeneity_score,
-    mutual_info_score,
-    normalized_mutual_info_score,
-    pair_confusion_matrix,
-    rand_score,
-    silhouette_samples,
-    silhouette_score,
-    v_measure_score,
-)
-from ._confusion import Confusion
-from ._probability import brier_score_loss, hinge_loss, log_loss
-from ._ranking import auc, average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
-from ._regression import (
-    explained_variance_score,
-    max_error,
-    mean_absolute_error,
-    mean_absolute_percentage_error,
-    mean_squared_error,
-    median_absolute_error,
-    r2_score,
-    root_mean_squared_error,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Confusion",
-    "accuracy_score",
-    "adjusted_mutual_info_score",
-    "adjusted_rand_score",
-    "auc",
-    "average_precision_score",
-    "balanced_accuracy_score",
-    "brier_score_loss",
-    "classification_report",
-    "cluster",
-    "cohen_kappa_score",
-    "completeness_score",
-    "confusion_matrix",
-    "explained_variance_score",
-    "f1_score",
-    "fbeta_score",
-    "hamming_loss",
-    "hinge_loss",
-    "homogeneity_completeness_v_measure",
-    "homogeneity_score",
-    "jaccard_score",
-    "log_loss",
-    "matthews_corrcoef",
-    "max_error",
-    "mean_absolute_error",
-    "mean_absolute_percentage_error",
-    "mean_squared_error",
-    "median_absolute_error",
-    "multilabel_confusion_matrix",
-    "mutual_info_score",
-    "normalized_mutual_info_score",
-    "pair_confusion_matrix",
-    "precision_recall_curve",
-    "precision_recall_fscore_support",
-    "precision_score",
-    "r2_score",
-    "rand_score",
-    "recall_score",
-    "roc_auc_score",
-    "roc_curve",
-    "root_mean_squared_error",
-    "silhouette_samples",
-    "silhouette_score",
-    "v_measure_score",
-    "zero_one_loss",
-]
+from mlreplica.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from . import cluster as cluster
+    from . import pairwise as pairwise
+    from ._classification import accuracy_score as accuracy_score
+    from ._classification import balanced_accuracy_score as balanced_accuracy_score
+    from ._classification import classification_report as classification_report
+    from ._classification import cohen_kappa_score as cohen_kappa_score
+    from ._classification import confusion_matrix as confusion_matrix
+    from ._classification import f1_score as f1_score
+    from ._classification import fbeta_score as fbeta_score
+    from ._classification import hamming_loss as hamming_loss
+    from ._classification import jaccard_score as jaccard_score
+    from ._classification import matthews_corrcoef as matthews_corrcoef
+    from ._classification import multilabel_confusion_matrix as multilabel_confusion_matrix
+    from ._classification import precision_recall_fscore_support as precision_recall_fscore_support
+    from ._classification import precision_score as precision_score
+    from ._classification import recall_score as recall_score
+    from ._classification import zero_one_loss as zero_one_loss
+    from ._cluster import adjusted_mutual_info_score as adjusted_mutual_info_score
+    from ._cluster import adjusted_rand_score as adjusted_rand_score
+    from ._cluster import completeness_score as completeness_score
+    from ._cluster import homogeneity_completeness_v_measure as homogeneity_completeness_v_measure
+    from ._cluster import homogeneity_score as homogeneity_score
+    from ._cluster import mutual_info_score as mutual_info_score
+    from ._cluster import normalized_mutual_info_score as normalized_mutual_info_score
+    from ._cluster import pair_confusion_matrix as pair_confusion_matrix
+    from ._cluster import rand_score as rand_score
+    from ._cluster import silhouette_samples as silhouette_samples
+    from ._cluster import silhouette_score as silhouette_score
+    from ._cluster import v_measure_score as v_measure_score
+    from ._confusion import Confusion as Confusion
+    from ._probability import brier_score_loss as brier_score_loss
+    from ._probability import hinge_loss as hinge_loss
+    from ._probability import log_loss as log_loss
+    from ._ranking import auc as auc
+    from ._ranking import average_precision_score as average_precision_score
+    from ._ranking import precision_recall_curve as precision_recall_curve
+    from ._ranking import roc_auc_score as roc_auc_score
+    from ._ranking import roc_curve as roc_curve
+    from ._regression import explained_variance_score as explained_variance_score
+    from ._regression import max_error as max_error
+    from ._regression import mean_absolute_error as mean_absolute_error
+    from ._regression import mean_absolute_percentage_error as mean_absolute_percentage_error
+    from ._regression import mean_squared_error as mean_squared_error
+    from ._regression import median_absolute_error as median_absolute_error
+    from ._regression import r2_score as r2_score
+    from ._regression import root_mean_squared_error as root_mean_squared_error
+    from ._sequence import entity_f1_score as entity_f1_score
+    from ._sequence import entity_precision_recall_f1 as entity_precision_recall_f1
+    from ._sequence import entity_spans as entity_spans
+    from ._sequence import flat_accuracy_score as flat_accuracy_score
+    from ._sequence import flat_classification_report as flat_classification_report
+    from ._sequence import flat_f1_score as flat_f1_score
+    from ._sequence import flat_fbeta_score as flat_fbeta_score
+    from ._sequence import flat_precision_score as flat_precision_score
+    from ._sequence import flat_recall_score as flat_recall_score
+    from ._sequence import sequence_accuracy_score as sequence_accuracy_score
+    from .pairwise import euclidean_distances as euclidean_distances
+    from .pairwise import nan_euclidean_distances as nan_euclidean_distances
+    from .pairwise import pairwise_distances as pairwise_distances
+    from .pairwise import pairwise_distances_argmin as pairwise_distances_argmin
+    from .pairwise import pairwise_distances_argmin_min as pairwise_distances_argmin_min
+    from .pairwise import pairwise_distances_chunked as pairwise_distances_chunked
+    from .pairwise import pairwise_kernels as pairwise_kernels
+
+__all__, __getattr__, __dir__ = lazy(__name__)

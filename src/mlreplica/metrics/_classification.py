@@ -7,10 +7,15 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import _classification as reference
-from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.sparsefuncs import count_nonzero
-from sklearn.utils.validation import _num_samples
+
+from mlreplica.core.compat import (
+    Interval,
+    Options,
+    StrOptions,
+    _num_samples,
+)
+from mlreplica.core.compat import _classification as reference
 
 from ._confusion import (
     Confusion,

@@ -33,14 +33,19 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.sparse import coo_array, find, issparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.cluster import _supervised as reference
-from sklearn.metrics.cluster import _unsupervised
-from sklearn.metrics.pairwise import _VALID_METRICS, pairwise_distances_chunked
+from sklearn.metrics.pairwise import pairwise_distances_chunked
 from sklearn.utils import check_array, check_random_state, check_X_y
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..core.jit import kernel
-from ..core.parallel import n_threads, run, split
+from mlreplica.core.compat import (
+    _VALID_METRICS,
+    Interval,
+    StrOptions,
+    _unsupervised,
+)
+from mlreplica.core.compat import _supervised as reference
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import n_threads, run, split
+
 from ._confusion import cells
 from ._inputs import checked, integers, is_finite, is_plain
 

@@ -2,21 +2,21 @@ r"""The confusion matrix: one statistic, from which every score of class labels 
 
 C_ij is the number (or weight) of samples of class i that were called j:
 
-    C_ij = Σ_s w_s [y_s = i] [ŷ_s = j]                                        (1)
+    C_ij = Σ_s c_s [y_s = i] [ŷ_s = j]                                        (1)
 
 It is a sum over samples, so the matrices of two blocks of data add up to the matrix of both:
 
-    C(A ∪ B) = C(A) + C(B)                                                    (2)
+    C(U ∪ V) = C(U) + C(V)                                                    (2)
 
-Seen from one class c, all that precision, recall, F and Jaccard need are three sums:
+Seen from one class k, all that precision, recall, F and Jaccard need are three sums:
 
-    tp_c = C_cc,     pred_c = Σ_i C_ic,     true_c = Σ_j C_cj                 (3)
+    tp_k = C_kk,     pred_k = Σ_i C_ik,     true_k = Σ_j C_kj                 (3)
 
     precision = tp/pred     recall = tp/true     jaccard = tp/(true + pred − tp)
     F_β = (1 + β²) tp / (β² true + pred)                                      (4)
 
-Only the cells that occur are kept, at most min(n, k²) of them, so that ten thousand classes
-cost no more than the samples they were seen in.
+Only the cells that occur are kept, at most min(n, K²) of them for K classes, so that ten thousand
+classes cost no more than the samples they were seen in.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import _classification as reference
-from sklearn.utils.extmath import _nanaverage
 from sklearn.utils.sparsefuncs import count_nonzero
 
-from ..core.jit import kernel
+from mlreplica.core.compat import _classification as reference
+from mlreplica.core.compat import _nanaverage
+from mlreplica.core.compile.jit import kernel
+
 from ._inputs import LARGE, in_parts, integers, is_plain, is_weight
 
 

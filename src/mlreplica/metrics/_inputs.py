@@ -15,9 +15,12 @@ import inspect
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions, validate_params
 
-from ..core.parallel import n_threads, run, split
+from mlreplica.core.compat import (
+    StrOptions,
+    validate_params,
+)
+from mlreplica.core.compile.threads import n_threads, run, split
 
 LARGE = 100_000  # rows from which a compiled kernel repays the start of the compiler
 SHARE = 1 << 20  # rows a thread must get to repay its waking

@@ -14,11 +14,15 @@ import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.metrics import _classification as reference
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Hidden, StrOptions
 
-from ..core.jit import kernel
+from mlreplica.core.compat import (
+    Hidden,
+    StrOptions,
+)
+from mlreplica.core.compat import _classification as reference
+from mlreplica.core.compile.jit import kernel
+
 from ._inputs import LARGE, checked, integers, is_plain, is_weight, mean
 from ._ranking import binary
 

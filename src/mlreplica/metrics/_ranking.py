@@ -31,16 +31,21 @@ from numbers import Real
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import _ranking as reference
-from sklearn.metrics._base import _average_binary_score
 from sklearn.preprocessing import label_binarize
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_pos_label_consistency, _check_sample_weight
 
-from ..core.jit import kernel
-from ..core.parallel import run
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _average_binary_score,
+    _check_pos_label_consistency,
+    _check_sample_weight,
+)
+from mlreplica.core.compat import _ranking as reference
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import run
+
 from ._inputs import LARGE, checked, is_finite, is_plain, is_weight
 
 SCORES = {

@@ -23,11 +23,11 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import _regression as reference
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.stats import _weighted_percentile
 
-from ..core.jit import kernel
+from mlreplica.core.compat import StrOptions, _weighted_percentile
+from mlreplica.core.compat import _regression as reference
+from mlreplica.core.compile.jit import kernel
+
 from ._inputs import LARGE, checked, in_parts, is_plain, is_weight
 
 ERRORS = {

@@ -1,33 +1,22 @@
 """Scores of a clustering, under the module name that scikit-learn gives them"""
 
-from ._cluster import (
-    adjusted_mutual_info_score,
-    adjusted_rand_score,
-    completeness_score,
-    contingency_matrix,
-    homogeneity_completeness_v_measure,
-    homogeneity_score,
-    mutual_info_score,
-    normalized_mutual_info_score,
-    pair_confusion_matrix,
-    rand_score,
-    silhouette_samples,
-    silhouette_score,
-    v_measure_score,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "adjusted_mutual_info_score",
-    "adjusted_rand_score",
-    "completeness_score",
-    "contingency_matrix",
-    "homogeneity_completeness_v_measure",
-    "homogeneity_score",
-    "mutual_info_score",
-    "normalized_mutual_info_score",
-    "pair_confusion_matrix",
-    "rand_score",
-    "silhouette_samples",
-    "silhouette_score",
-    "v_measure_score",
-]
+from mlreplica.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from ._cluster import adjusted_mutual_info_score as adjusted_mutual_info_score
+    from ._cluster import adjusted_rand_score as adjusted_rand_score
+    from ._cluster import completeness_score as completeness_score
+    from ._cluster import contingency_matrix as contingency_matrix
+    from ._cluster import homogeneity_completeness_v_measure as homogeneity_completeness_v_measure
+    from ._cluster import homogeneity_score as homogeneity_score
+    from ._cluster import mutual_info_score as mutual_info_score
+    from ._cluster import normalized_mutual_info_score as normalized_mutual_info_score
+    from ._cluster import pair_confusion_matrix as pair_confusion_matrix
+    from ._cluster import rand_score as rand_score
+    from ._cluster import silhouette_samples as silhouette_samples
+    from ._cluster import silhouette_score as silhouette_score
+    from ._cluster import v_measure_score as v_measure_score
+
+__all__, __getattr__, __dir__ = lazy(__name__)

@@ -1,11 +1,10 @@
 """A graph under construction, and the outputs that models have in common"""
 
-import functools
-
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
 
 import mlreplica
-from mlreplica.core import formulas
+from mlreplica.core.formulas import loss_formulas as formulas
 
 OPSETS = {"": 17, "ai.onnx.ml": 3}
 IR = 8  # readable since onnx 1.10
@@ -27,10 +26,22 @@ def no_graph(of):
     return TypeError(f"there is no ONNX graph of {of}; there are graphs of {SUPPORTED}.")
 
 
-@functools.singledispatch
+CONVERTERS = {}  # by the names on cards
+
+
+def converter(function):
+    """Register a function (model, graph, x) under its own name."""
+    CONVERTERS[function.__name__] = function
+    return function
+
+
 def convert(model, graph, x):
-    """The outputs of a model: names to (tensor, shape) or (tensor, shape, dtype)."""
-    raise no_graph(type(model).__name__)
+    """Return the outputs of a model: names to (tensor, shape) or (tensor, shape, dtype)."""
+    scaled_target = "scaled_target" if isinstance(model, TransformedTargetRegressor) else None
+    way = getattr(getattr(model, "card", None), "onnx", scaled_target)
+    if way is None:
+        raise no_graph(type(model).__name__)
+    return (CONVERTERS[way] if isinstance(way, str) else way)(model, graph, x)
 
 
 class Graph:

@@ -6,11 +6,10 @@ from itertools import combinations
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica import kernels, svm
-from mlreplica.kernel_ridge import KernelRidge
+from mlreplica import kernels
 from mlreplica.svm._calibration import LEAST
 
-from ._graph import convert, label, named, no_graph, parted, predicted
+from ._graph import converter, label, named, no_graph, parted, predicted
 
 
 def gram(graph, x, K, Y):
@@ -55,22 +54,23 @@ def machine_scores(model, graph, x):
     return graph.add("Add", graph.add("MatMul", K, C), np.asarray(model._intercept_, dtype=float))
 
 
-@convert.register(svm.SVR)
-@convert.register(svm.NuSVR)
-def _(model, graph, x):
+@converter
+def kernel_scores(model, graph, x):
+    """The score of one machine is its prediction."""
     return predicted(graph, machine_scores(model, graph, x), None)
 
 
-@convert.register
-def _(model: svm.OneClassSVM, graph, x):
+@converter
+def one_class(model, graph, x):
+    """Inside where the score is not negative."""
     f = graph.add("Squeeze", machine_scores(model, graph, x), np.array([1]))
     inside = graph.add("Cast", graph.add("GreaterOrEqual", f, 0.0), to=graph.onnx.TensorProto.INT64)
     return {**named(np.array([-1, 1]), graph, inside), "scores": (f, ["n"])}
 
 
-@convert.register(svm.SVC)
-@convert.register(svm.NuSVC)
-def _(model, graph, x):
+@converter
+def kernel_votes(model, graph, x):
+    """The class that wins most of its duels."""
     f, k = machine_scores(model, graph, x), len(model.classes_)
     if k == 2:
         score = graph.add("Squeeze", graph.add("Neg", f), np.array([1]))  # the first class is +1
@@ -140,8 +140,9 @@ def coupled(graph, r, k):
     return graph.add("Max", p, 0.0)
 
 
-@convert.register
-def _(model: KernelRidge, graph, x):
+@converter
+def kernel_ridge(model, graph, x):
+    """K(x, X) times the dual coefficients."""
     coef = np.asarray(model.dual_coef_, dtype=float)
     C = coef.reshape(len(coef), -1)
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=float), C.shape[1]).copy()

@@ -1,10 +1,9 @@
 """Scalers of scikit-learn, before a model and round its target"""
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from ._graph import convert, no_graph
+from ._graph import convert, converter, no_graph
 
 
 def scaled(graph, x, step):
@@ -34,8 +33,8 @@ def shift_and_factor(step):
     return -step.min_ / step.scale_, step.scale_
 
 
-@convert.register
-def _(model: TransformedTargetRegressor, graph, x):
+@converter
+def scaled_target(model, graph, x):
     """The prediction f of the scaled target, scaled back: f / b + a."""
     if model.transformer is None:
         raise no_graph("TransformedTargetRegressor with functions instead of a scaler")

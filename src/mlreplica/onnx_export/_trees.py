@@ -3,12 +3,11 @@
 import numpy as np
 from sklearn.base import is_classifier
 
-from mlreplica import ensemble, tree
-from mlreplica.core import formulas
-from mlreplica.core.tree import LEAF
-from mlreplica.ensemble._isolation_trees import average_path
+from mlreplica.core.formulas import loss_formulas as formulas
+from mlreplica.core.growth.tree import LEAF
+from mlreplica.ensemble.isolation.trees import average_path
 
-from ._graph import applied, convert, label, named, no_graph, predicted, probabilities
+from ._graph import applied, converter, label, named, no_graph, predicted, probabilities
 
 
 def ensemble_of(graph, x, trees, width, base=None):
@@ -63,13 +62,9 @@ def parts(tree, factor=1.0, first=0, values=None):
     )  # fmt: skip
 
 
-@convert.register(tree.DecisionTreeClassifier)
-@convert.register(tree.DecisionTreeRegressor)
-@convert.register(ensemble.RandomForestClassifier)
-@convert.register(ensemble.RandomForestRegressor)
-@convert.register(ensemble.ExtraTreesClassifier)
-@convert.register(ensemble.ExtraTreesRegressor)
-def _(model, graph, x):
+@converter
+def trees(model, graph, x):
+    """The mean of the trees of a forest, or the values of one tree."""
     trees = model._trees if hasattr(model, "_trees") else [model.tree_]
     if is_classifier(model) and model.n_outputs_ > 1:
         raise no_graph("a classifier with several outputs")
@@ -81,9 +76,9 @@ def _(model, graph, x):
     return {**named(model.classes_, graph, codes), "probabilities": (f, ["n", int(K)])}
 
 
-@convert.register(ensemble.GradientBoostingClassifier)
-@convert.register(ensemble.GradientBoostingRegressor)
-def _(model, graph, x):
+@converter
+def gradient_boosting(model, graph, x):
+    """The sum of the trees of all stages."""
     if model._baseline is None:
         raise no_graph("boosting that begins with an estimator (init=)")
     trees = [
@@ -95,9 +90,9 @@ def _(model, graph, x):
     return boosted(model, graph, f, model._objective.loss)
 
 
-@convert.register(ensemble.HistGradientBoostingClassifier)
-@convert.register(ensemble.HistGradientBoostingRegressor)
-def _(model, graph, x):
+@converter
+def histogram_boosting(model, graph, x):
+    """The sum of the trees of all rounds."""
     trees = []
     for trees_of_round in model._predictors:
         for k, t in enumerate(trees_of_round):
@@ -123,8 +118,9 @@ def boosted(model, graph, f, loss):
     return outputs
 
 
-@convert.register
-def _(model: ensemble.AdaBoostClassifier, graph, x):
+@converter
+def adaboost_votes(model, graph, x):
+    """The class with the largest sum of weights."""
     K, alpha = len(model.classes_), model.estimator_weights_
     votes = [np.eye(K)[t.value[:, 0].argmax(axis=1)] for t in learners(model)]
     trees = [
@@ -145,8 +141,8 @@ def _(model: ensemble.AdaBoostClassifier, graph, x):
     }
 
 
-@convert.register
-def _(model: ensemble.AdaBoostRegressor, graph, x):
+@converter
+def adaboost_median(model, graph, x):
     """The weighted median: the first prediction, from below, at which half of the weight is."""
     trees = [parts(t, first=k) for k, t in enumerate(learners(model))]
     f = ensemble_of(graph, x, trees, len(trees))
@@ -166,8 +162,8 @@ def learners(model):
     return [estimator.tree_ for estimator in model.estimators_]
 
 
-@convert.register
-def _(model: ensemble.IsolationForest, graph, x):
+@converter
+def isolation(model, graph, x):
     """2 to the mean path; its features are counted among the columns drawn for a tree."""
     trees = []
     for estimator, drawn in zip(model.estimators_, model.estimators_features_, strict=True):

@@ -7,10 +7,11 @@ models, with p the number of columns of X, which every fitted model knows.
 
 import numpy as np
 
+from mlreplica.core.card import card_of
+from mlreplica.core.growth.tree import Tree
 from mlreplica.core.inputs import Inputs
-from mlreplica.core.tree import Tree
-from mlreplica.ensemble._hist_predict import HistTree
-from mlreplica.ensemble._isolation_trees import Forest
+from mlreplica.ensemble.histogram.predict import HistTree
+from mlreplica.ensemble.isolation.trees import Forest
 
 from ._container import require
 from ._trees import isolation_columns
@@ -19,16 +20,25 @@ MOST = 254  # thresholds of a column, so that its codes are bytes
 
 
 def check(kind, state):
-    """A ValueError if the attributes cannot be those of a fitted (or a new) estimator."""
+    """Raise ValueError if the attributes cannot be those of a fitted (or a new) estimator.
+
+    The card of an estimator names its checks; a file of an estimator without checks is refused.
+    """
     require(all(isinstance(name, str) for name in state), f"an attribute of {kind.__name__}")
-    if kind is Inputs or not kind.__module__.startswith("mlreplica."):
+    if kind is Inputs or kind.__module__.startswith("sklearn.") or kind.__name__ == "Columns":
         return
-    for names, family in FAMILIES.items():
-        if all(name in state for name in names):
-            try:
-                family(state)
-            except ValueError as error:
-                raise ValueError(f"{kind.__name__}: {error}") from None
+    checks = getattr(card_of(kind), "checks", None)
+    if checks is None:
+        raise ValueError(
+            f"{kind.__name__} has no checks of its file on its card, so the file is not loaded."
+        )
+    names, family = FAMILIES[checks] if isinstance(checks, str) else ((), checks)
+    if any(name.endswith("_") or name in names for name in state):  # fitted
+        try:
+            require(all(name in state for name in names), f"a model without {' or '.join(names)}")
+            family(state)
+        except ValueError as error:
+            raise ValueError(f"{kind.__name__}: {error}") from None
 
 
 def columns(state):
@@ -160,15 +170,275 @@ def isolation(state):
     require(type(drawn) is int and type(n) is int and 1 <= drawn <= n, "max_samples_")
 
 
+def centres(state):
+    """k centres with as many coordinates as X has columns."""
+    p = columns(state)
+    require(state["cluster_centers_"].ndim == 2, "cluster_centers_")
+    require(state["cluster_centers_"].shape[1] == p, "cluster_centers_")
+    require(state["cluster_centers_"].dtype.kind == "f", "cluster_centers_")
+
+
+def bisection(state):
+    """Centres, and a tree in which every child comes after its parent."""
+    centres(state)
+    children, leaf = state["_children"], state["_leaf"]
+    nodes = len(leaf)
+    require(children.shape == (nodes, 2) and children.dtype.kind == "i", "_children")
+    inner = leaf < 0
+    require((children[inner] > np.flatnonzero(inner)[:, None]).all(), "_children")
+    require((children < nodes).all() and leaf.max() < len(state["cluster_centers_"]), "_leaf")
+    require(state["_node_centers"].shape == (nodes, columns(state)), "_node_centers")
+
+
+def components_only(state):
+    """Directions or parts, one number for each column."""
+    p = columns(state)
+    require(state["components_"].ndim == 2 and state["components_"].shape[1] == p, "components_")
+
+
+def projection(state):
+    """Directions, their variances, and a mean."""
+    components_only(state)
+    p, k = columns(state), len(state["components_"])
+    require(state["mean_"].shape == (p,), "mean_")
+    require(state["explained_variance_"].shape == (k,), "explained_variance_")
+    require(state.get("scale_") is None or state["scale_"].shape == (p,), "scale_")
+
+
+def covariance(state):
+    """A mean, a matrix, and perhaps its inverse."""
+    p = columns(state)
+    require(state["location_"].shape == (p,), "location_")
+    require(state["covariance_"].shape == (p, p), "covariance_")
+    inverse = state.get("precision_")
+    require(inverse is None or inverse.shape == (p, p), "precision_")
+
+
+def quadratic(state):
+    """Mean, axes and variances of every class."""
+    p, K = columns(state), len(state["classes_"])
+    require(state["means_"].shape == (K, p) and len(state["priors_"]) == K, "means_")
+    require(len(state["scalings_"]) == len(state["rotations_"]) == K, "scalings_")
+    for scaling, rotation in zip(state["scalings_"], state["rotations_"], strict=True):
+        require(scaling.shape == (p,) and rotation.shape == (p, p), "rotations_")
+    require(state["whitening_"].shape == (K, p, p), "whitening_")
+    require(state["log_det_"].shape == (K,), "log_det_")
+
+
+def naive_bayes(state):
+    """Numbers for every column and class: moments, or logarithms of probabilities."""
+    p, K = columns(state), len(state["classes_"])
+    if "theta_" in state:
+        shapes = [np.shape(state[name]) for name in ("theta_", "var_")]
+        require(shapes == [(K, p)] * 2 and len(state["class_prior_"]) == K, "theta_")
+        shapes = [np.shape(values) for values in state["_moments"]]
+        require(shapes == [(K,), (K, p), (K, p)], "_moments")
+        return
+    logs = state["feature_log_prob_"]
+    require(len(state["class_log_prior_"]) == K, "class_log_prior_")
+    if isinstance(logs, list):
+        require(len(logs) == p and all(len(table) == K for table in logs), "feature_log_prob_")
+    else:
+        require(logs.shape == (K, p), "feature_log_prob_")
+
+
+def neighbours(state):
+    """Rows, and codes of classes that are there."""
+    n, p = state["_fit_X"].shape
+    require(state["n_samples_fit_"] == n and state["n_features_in_"] == p, "n_samples_fit_")
+    require(state["_fit_method"] in ("brute", "kd_tree", "ball_tree"), "_fit_method")
+    if "_y" in state:
+        require(len(state["_y"]) == n, "_y")
+    if "classes_" in state:
+        codes = np.asarray(state["_y"]).reshape(n, -1).T
+        named = state["classes_"] if state["outputs_2d_"] else [state["classes_"]]
+        require(len(named) == len(codes) and codes.dtype == np.int64, "classes_")
+        for k, classes in zip(codes, named, strict=True):
+            require(k.min() >= 0 and k.max() < len(classes), "_y")
+    for name in ("_lrd", "_d_k"):
+        require(name not in state or state[name].shape == (n,), name)
+
+
+def density(state):
+    """Rows, and a weight for each."""
+    p, X, w = columns(state), state["_rows"], state["_weights"]
+    require(X.ndim == 2 and X.shape[1] == p and X.dtype == np.float64, "_rows")
+    require(w is None or (w.shape == (len(X),) and w.dtype == np.float64), "_weights")
+    require(state["_kind"] in ("kd_tree", "ball_tree"), "_kind")
+
+
+def prototypes(state):
+    """Some points of known classes."""
+    p, W = columns(state), state["centroids_" if "centroids_" in state else "prototypes_"]
+    require(W.ndim == 2 and W.shape[1] == p, "prototypes_")
+    if "_codes" in state:
+        codes = state["_codes"]
+        require(codes.shape == (len(W),) and codes.dtype == np.int64, "_codes")
+        require(codes.min() >= 0 and codes.max() < len(state["classes_"]), "_codes")
+        require(state["omega_"].shape[1] == p and state["omega_"].dtype == np.float64, "omega_")
+
+
+def gaps(state):
+    """Rows, where they have gaps, and which columns have a value."""
+    p, X = columns(state), state["_fit_X"]
+    require(X.ndim == 2 and X.shape[1] == p and X.dtype.kind == "f", "_fit_X")
+    for name, shape in (("_mask_fit_X", X.shape), ("_valid_mask", (p,))):
+        require(state[name].shape == shape and state[name].dtype == bool, name)
+
+
+def linear_map(state):
+    """A row for each new column."""
+    require(state["components_"].ndim == 2, "components_")
+    require(state["components_"].shape[1] == columns(state), "components_")
+
+
+def mixture(state):
+    """K means, weights, and precision triangles of the shape that the kind asks for."""
+    p, K = columns(state), len(state["weights_"])
+    require(state["means_"].shape == (K, p), "means_")
+    shapes = {"full": (K, p, p), "tied": (p, p), "diag": (K, p), "spherical": (K,)}
+    for name in ("covariances_", "precisions_cholesky_"):
+        require(state[name].shape == shapes.get(state.get("covariance_type")), name)
+        require(state[name].dtype.kind == "f", name)
+
+
+def bayesian_mixture(state):
+    """The same, with the parameters of the posterior."""
+    mixture(state)
+    K = len(state["weights_"])
+    require(state["mean_precision_"].shape == (K,), "mean_precision_")
+    require(np.size(state["degrees_of_freedom_"]) in (1, K), "degrees_of_freedom_")
+
+
+def tree_of_joins(state):
+    """Joins whose nodes come before them, and a label for every leaf."""
+    n, children = state["n_leaves_"], state["children_"]
+    require(type(n) is int and len(state["labels_"]) == n, "labels_")
+    require(children.ndim == 2 and children.shape[1] == 2 and len(children) < n, "children_")
+    require((children >= 0).all(), "children_")
+    require((children < n + np.arange(len(children))[:, None]).all(), "children_")
+
+
+def core_rows(state):
+    """A label for each row, and the core rows, which are among them."""
+    labels, core = state["labels_"], state["core_sample_indices_"]
+    require(
+        labels.ndim == core.ndim == 1 and labels.dtype.kind == core.dtype.kind == "i", "labels_"
+    )
+    require(core.size == 0 or 0 <= core.min() <= core.max() < len(labels), "core_sample_indices_")
+    require(state["components_"].shape == (len(core), columns(state)), "components_")
+
+
+def density_tree(state):
+    """Labels and probabilities of n rows, and n − 1 joins whose nodes come before them."""
+    n, tree = len(state["labels_"]), state["single_linkage_tree_"]
+    require(state["labels_"].dtype.kind == "i" and state["labels_"].ndim == 1, "labels_")
+    require(state["probabilities_"].shape == (n,), "probabilities_")
+    require(tree.shape == (n - 1, 4) and tree.dtype == np.float64, "single_linkage_tree_")
+    nodes = tree[:, :2]
+    limit = n + np.arange(n - 1)[:, None]
+    require(((nodes >= 0) & (nodes < limit) & (nodes % 1 == 0)).all(), "single_linkage_tree_")
+
+
+def medoids(state):
+    """k rows, and their numbers where distances were not given."""
+    centers, rows = state["cluster_centers_"], state["medoid_indices_"]
+    require(rows.ndim == 1 and rows.dtype.kind == "i" and len(rows) > 0, "medoid_indices_")
+    if centers is None:
+        require(0 <= rows.min() <= rows.max() < columns(state), "medoid_indices_")
+    else:
+        require(centers.shape == (len(rows), columns(state)), "cluster_centers_")
+
+
+def labelled_rows(state):
+    """A label for each row, and the affinities of all rows."""
+    labels, A = state["labels_"], state["affinity_matrix_"]
+    require(labels.ndim == 1 and labels.dtype.kind == "i", "labels_")
+    require(A.shape == (len(labels), len(labels)), "affinity_matrix_")
+
+
+# The names on cards: the attributes that a fitted model of the family has, and its check.
+def hidden_markov(state):
+    """K states: shares of first states and of transitions, and a row of each parameter."""
+    K = state["n_components"]
+    require(type(K) is int and K > 0, "n_components")
+    shapes = {"startprob_": (K,), "transmat_": (K, K)}
+    for name, shape in shapes.items():
+        require(isinstance(state[name], np.ndarray) and state[name].dtype == np.float64, name)
+        require(state[name].shape == shape and np.isfinite(state[name]).all(), name)
+    for name in ("means_", "lambdas_", "dispersions_", "emissionprob_", "weights_"):
+        if name in state:
+            value = state[name]
+            require(isinstance(value, np.ndarray) and value.dtype == np.float64, name)
+            require(value.ndim >= 2 and len(value) == K and np.isfinite(value).all(), name)
+
+
+def random_field(state):
+    """A weight for each pair of attribute and label, and for each transition."""
+    L, starts, labels = state["n_labels_"], state["starts_"], state["feature_labels_"]
+    pairs, w, names = state["pairs_"], state["coef_"], state["attributes_in_"]
+    require(type(L) is int and L == len(state["labels_"]) > 0, "labels_")
+    require(starts.dtype == labels.dtype == pairs.dtype == np.int64, "starts_")
+    require(starts.shape == (len(names) + 1,) and starts[0] == 0, "starts_")
+    require((np.diff(starts) >= 0).all() and starts[-1] == len(labels), "starts_")
+    require(labels.ndim == 1 and pairs.ndim == 2 and pairs.shape[1] == 2, "pairs_")
+    for found in (labels, pairs):
+        require(found.size == 0 or 0 <= found.min() <= found.max() < L, "feature_labels_")
+    require(w.dtype == np.float64 and w.shape == (len(labels) + len(pairs),), "coef_")
+    require(np.isfinite(w).all(), "coef_")
+
+
+def posterior(state):
+    """Draws of w and b: of a line with σ and α beside, of classes with a row for each score."""
+    linear(state)
+    p, found, m = columns(state), state["_posterior"], np.size(state.get("intercept_"))
+    numbers = m * (p + 1) if "classes_" in state else p + 3
+    require(found.dtype == np.float64 and found.ndim == 3 and found.size > 0, "_posterior")
+    require(found.shape[2] == numbers and m == state["coef_"].size // p, "_posterior")
+    if "classes_" not in state:
+        require(np.shape(state.get("covariance_")) == (p + 1, p + 1), "covariance_")
+
+
+def plain(state):
+    """Nothing was learned."""
+    require(not any(name.endswith("_") for name in state), "an attribute")
+
+
 FAMILIES = {
-    ("coef_",): linear,
-    ("support_", "_n_support"): support_vectors,
-    ("X_fit_", "kernel_"): kernel_rows,
-    ("components_", "kernel_"): components,
-    ("random_weights_",): random_features,
-    ("tree_",): one_tree,
-    ("_trees",): forest,
-    ("estimators_",): members,
-    ("_predictors",): boosted,
-    ("_forests",): isolation,
+    "linear": (("coef_",), linear),
+    "support_vectors": (("support_", "_n_support"), support_vectors),
+    "kernel_rows": (("X_fit_", "kernel_"), kernel_rows),
+    "components": (("components_", "kernel_"), components),
+    "random_features": (("random_weights_",), random_features),
+    "one_tree": (("tree_",), one_tree),
+    "forest": (("_trees",), forest),
+    "members": (("estimators_",), members),
+    "boosted": (("_predictors",), boosted),
+    "isolation": (("_forests",), isolation),
+    "centres": (("cluster_centers_",), centres),
+    "core_rows": (("labels_", "core_sample_indices_", "components_"), core_rows),
+    "density_tree": (("labels_", "probabilities_", "single_linkage_tree_"), density_tree),
+    "medoids": (("labels_", "medoid_indices_", "cluster_centers_"), medoids),
+    "labelled_rows": (("labels_", "affinity_matrix_"), labelled_rows),
+    "tree_of_joins": (("labels_", "children_", "n_leaves_"), tree_of_joins),
+    "mixture": (("weights_", "means_", "covariances_", "precisions_cholesky_"), mixture),
+    "bayesian_mixture": (("weights_", "means_", "mean_precision_"), bayesian_mixture),
+    "bisection": (("cluster_centers_", "_children", "_leaf", "_node_centers"), bisection),
+    "components_only": (("components_",), components_only),
+    "projection": (("components_", "mean_", "explained_variance_"), projection),
+    "covariance": (("location_", "covariance_"), covariance),
+    "quadratic": (
+        ("means_", "scalings_", "rotations_", "priors_", "whitening_", "log_det_"),
+        quadratic,
+    ),
+    "naive_bayes": (("classes_",), naive_bayes),
+    "plain": ((), plain),
+    "posterior": (("coef_", "_posterior", "_stats", "_accept_rates"), posterior),
+    "random_field": (("coef_", "starts_", "attributes_in_"), random_field),
+    "hidden_markov": (("startprob_", "transmat_"), hidden_markov),
+    "neighbours": (("_fit_X", "n_samples_fit_"), neighbours),
+    "density": (("_rows", "bandwidth_"), density),
+    "prototypes": (("classes_",), prototypes),
+    "gaps": (("_fit_X", "_mask_fit_X", "_valid_mask"), gaps),
+    "linear_map": (("components_",), linear_map),
 }

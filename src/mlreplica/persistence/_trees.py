@@ -8,9 +8,9 @@ walk stays within the arrays and ends at a leaf.
 
 import numpy as np
 
-from mlreplica.core.tree import LEAF, Tree
-from mlreplica.ensemble._hist_predict import HistTree
-from mlreplica.ensemble._isolation_trees import FEATURE, Forest
+from mlreplica.core.growth.tree import LEAF, Tree
+from mlreplica.ensemble.histogram.predict import HistTree
+from mlreplica.ensemble.isolation.trees import FEATURE, Forest
 
 from ._container import require
 

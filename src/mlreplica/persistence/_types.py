@@ -1,55 +1,41 @@
 """Types: the fixed list of classes that files may name, and what of their state is not kept"""
 
 import functools
-import inspect
 from functools import partial
 from importlib import import_module
 
-from sklearn.base import BaseEstimator
+import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 import mlreplica
+from mlreplica.core.card import card_of
+from mlreplica.core.formulas.kernel_words import inverse_lengths
 from mlreplica.core.inputs import Inputs
-from mlreplica.core.kernel_words import inverse_lengths
+from mlreplica.core.lazy import public_module
 
-# Of scikit-learn: what stands before a model in a pipeline. Our own estimators are those that the
-# public modules of the package list.
+# Of scikit-learn: what stands before a model in a pipeline. Our own estimators have cards.
 SKLEARN = {
-    "compose": ["ColumnTransformer", "TransformedTargetRegressor"],
-    "decomposition": ["PCA", "TruncatedSVD"],
-    "dummy": ["DummyClassifier", "DummyRegressor"],
-    "feature_extraction": ["DictVectorizer"],
-    "feature_extraction.text": ["CountVectorizer", "TfidfTransformer", "TfidfVectorizer"],
-    "feature_selection": ["VarianceThreshold"],
-    "impute": ["MissingIndicator", "SimpleImputer"],
-    "multiclass": ["OneVsOneClassifier", "OneVsRestClassifier"],
-    "multioutput": ["MultiOutputClassifier", "MultiOutputRegressor"],
-    "pipeline": ["FeatureUnion", "Pipeline"],
-    "preprocessing": [
-        "Binarizer",
-        "FunctionTransformer",
-        "KBinsDiscretizer",
-        "LabelBinarizer",
-        "LabelEncoder",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "MultiLabelBinarizer",
-        "Normalizer",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PolynomialFeatures",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-        "TargetEncoder",
-    ],
+    "compose": "ColumnTransformer TransformedTargetRegressor",
+    "decomposition": "PCA TruncatedSVD",
+    "dummy": "DummyClassifier DummyRegressor",
+    "feature_extraction": "DictVectorizer",
+    "feature_extraction.text": "CountVectorizer TfidfTransformer TfidfVectorizer",
+    "feature_selection": "VarianceThreshold",
+    "impute": "MissingIndicator SimpleImputer",
+    "multiclass": "OneVsOneClassifier OneVsRestClassifier",
+    "multioutput": "MultiOutputClassifier MultiOutputRegressor",
+    "pipeline": "FeatureUnion Pipeline",
+    "preprocessing": "Binarizer FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder "
+    "MaxAbsScaler MinMaxScaler MultiLabelBinarizer Normalizer OneHotEncoder OrdinalEncoder "
+    "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler StandardScaler "
+    "TargetEncoder",
 }
 PRIVATE = {"mlreplica.Inputs": Inputs}  # what estimators hold that is none itself
 COLUMNS = "mlreplica.cli.columns.Columns"  # the first step of what `mlreplica fit` writes
 FUNCTIONS = {
     "inverse_lengths": inverse_lengths,
     **{name: PAIRWISE_KERNEL_FUNCTIONS[name] for name in ("poly", "chi2", "additive_chi2")},
+    **{name: getattr(np, name) for name in ("mean", "median", "min", "max", "sum")},  # pooling
 }
 OPTIONS = {"degree", "gamma", "coef0"}
 
@@ -57,7 +43,7 @@ OPTIONS = {"degree", "gamma", "coef0"}
 AGAIN = {
     "_forest_of": lambda model: (0, None),
     "_loss": lambda model: model._make_loss(),
-    "_made": lambda model: import_module("mlreplica.ensemble._forest_base").Made(),
+    "_made": lambda model: import_module("mlreplica.ensemble.forest.base").Made(),
     "_objective": lambda model: model._make_objective(),
     "_packed": lambda model: model._pack(model.estimators_),
 }
@@ -78,28 +64,23 @@ def class_of(name):
         return import_module("mlreplica.cli.columns").Columns
     library, _, rest = str(name).partition(".")
     module, _, title = rest.rpartition(".")
-    if library == "sklearn" and title in SKLEARN.get(module, ()):
+    if library == "sklearn" and title in SKLEARN.get(module, "").split():
         return getattr(import_module(f"sklearn.{module}"), title)
     if library == "mlreplica" and module in mlreplica.__all__:
         chapter = import_module(f"mlreplica.{module}")
         found = getattr(chapter, title) if title in chapter.__all__ else None
-        if inspect.isclass(found) and issubclass(found, BaseEstimator) and is_ours(found):
+        if isinstance(found, type) and card_of(found):
             return found
     raise ValueError(f"it names {name!r}, which is not on the list of what may be loaded.")
-
-
-def is_ours(kind):
-    """Whether a class was made in this package."""
-    return kind.__module__.startswith("mlreplica.")
 
 
 def name_of(kind, where="model"):
     """The public name of a class on the list."""
     if kind is Inputs:
         return "mlreplica.Inputs"
-    library, *parts = kind.__module__.split(".")
-    module = ".".join(part for part in parts if not part.startswith("_"))
-    name = f"{library}.{module}.{kind.__name__}"
+    if f"{kind.__module__}.{kind.__name__}" == COLUMNS:
+        return COLUMNS
+    name = f"{public_module(kind)}.{kind.__name__}"
     try:
         if class_of(name) is kind:
             return name

@@ -28,8 +28,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from mlreplica import kernels, losses
+from mlreplica.core.growth.tree import Tree
 from mlreplica.core.inputs import Inputs
-from mlreplica.core.tree import Tree
 
 from ._checks import check
 from ._container import DTYPE, require
@@ -44,9 +44,10 @@ SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 }
 CLASSES = {np.dtype(c).type.__name__: np.dtype(c).type for c in "?bhilqBHILQefd"}
+PUBLIC = {name: getattr(kernels, name) for name in kernels.__all__}
 KERNELS = {
     name: kind
-    for name, kind in vars(kernels).items()
+    for name, kind in PUBLIC.items()
     if isinstance(kind, type) and issubclass(kind, kernels.Kernel) and kind is not kernels.Kernel
 }
 

@@ -1,33 +1,16 @@
 """Support vector machines: with kernels, and linear ones for many rows"""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-HOME = {
-    "LinearSVC": "_linear_svc",
-    "LinearSVR": "_linear_svr",
-    "NuSVC": "_svc",
-    "NuSVR": "_svr",
-    "OneClassSVM": "_one_class",
-    "SVC": "_svc",
-    "SVR": "_svr",
-}
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "SVC",
-    "SVR",
-    "LinearSVC",
-    "LinearSVR",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-]
+if TYPE_CHECKING:
+    from ._linear_svc import LinearSVC as LinearSVC
+    from ._linear_svr import LinearSVR as LinearSVR
+    from ._one_class import OneClassSVM as OneClassSVM
+    from ._svc import SVC as SVC
+    from ._svc import NuSVC as NuSVC
+    from ._svr import SVR as SVR
+    from ._svr import NuSVR as NuSVR
 
-
-def __getattr__(name: str) -> object:
-    if name in HOME:
-        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

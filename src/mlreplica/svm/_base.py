@@ -7,21 +7,24 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
-    _num_samples,
     check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _align_api_if_sparse,
+    _num_samples,
+)
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.validation import new_rows
 from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma, squared_norms
 
-from ._rows import Rows
+from ._rows import KernelRows
 from ._scores import Support, all_of_them
 
 DENSE = 1 << 22  # entries up to which sparse data are made dense for training
@@ -127,7 +130,7 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     def _gram(self, X, least):
         """The rows of K(X, X)."""
-        return Rows(self._kernel, dense_if_small(X), self.cache_size, least=least)
+        return KernelRows(self._kernel, dense_if_small(X), self.cache_size, least=least)
 
     @property
     def _watched(self):
@@ -140,18 +143,21 @@ class KernelMachine(CallbackSupport, BaseEstimator):
         most = None if self.max_iter == -1 else self.max_iter
         return {"tol": self.tol, "max_pairs": most, "shrinking": self.shrinking}
 
-    def _judge(self, violation, floor):
-        """Set `kkt_residual_` and `fit_status_`; warn if the solver had to stop early.
+    def _measure(self, violation, floor):
+        """Set `kkt_residual_` and `fit_status_`.
 
         `floor` is what rounding does to the violation: less cannot be asked for.
         """
         self.kkt_residual_ = float(violation)
         self.fit_status_ = int(violation > max(self.tol, floor))
+
+    def _warn_if_early(self):
+        """Warn if the solver had to stop early."""
         if self.fit_status_:
             warnings.warn(
                 f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing "
                 "your data with StandardScaler or MinMaxScaler. The optimality conditions are "
-                f"violated by {violation:.1e} > tol = {self.tol:.1e}.",
+                f"violated by {self.kkt_residual_:.1e} > tol = {self.tol:.1e}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

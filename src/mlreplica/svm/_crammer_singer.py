@@ -39,7 +39,7 @@ multi-class linear SVMs (2008).
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
 
 from ._linear import state
 from ._linear_dcd import shuffle
@@ -143,7 +143,7 @@ def look(start, columns, data, bias, y, c, beta, W):
 
 
 def crammer_singer(X, bias, codes, c, K, rng):
-    """Yield the State for ever, after every look; `codes` are the classes 0 … K − 1 of the rows."""
+    """Yield the state indefinitely, after every look; `codes` are the classes 0 … K − 1."""
     X = sp.csr_array(X)
     n = len(codes)
     stored = X.indptr.astype(np.uint64), X.indices.astype(np.uint32), X.data, bias

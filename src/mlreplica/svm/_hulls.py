@@ -12,7 +12,7 @@ of the strip between the classes along w, which is negative where they overlap:
     (min_{+} Qα + min_{−} Qα)/‖w‖  ≤  distance  ≤  ‖w‖                                        (2)
 
 α is optimal where z = Qα − u ≥ 0 and α_iz_i = 0, u being one number a class. Newton's method solves
-α_iz_i = τ for ever smaller τ, which keeps α and z positive. Since z follows α by Q,
+α_iz_i = τ indefinitely smaller τ, which keeps α and z positive. Since z follows α by Q,
 
     (Q + diag(z/α)) Δα − Δu = (τ − Δα'Δz')/α − z,      Σ Δα_i = 0 over either class           (3)
 

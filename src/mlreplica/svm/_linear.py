@@ -37,12 +37,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
 
 FINEST = 1e-7  # a smaller tol is this one: rounding leaves 1e-14 P of the gap
 
 
-class Problem(NamedTuple):
+class LinearSVMProblem(NamedTuple):
     """Equation (1)."""
 
     X: np.ndarray  # (n, p), C-contiguous, or a CSR matrix
@@ -62,7 +62,7 @@ class Problem(NamedTuple):
         return np.append(self.X.T @ beta, self.bias * beta.sum())
 
 
-class State(NamedTuple):
+class LinearSVMState(NamedTuple):
     """Where a solver is."""
 
     w: np.ndarray  # (p + 1,) or (K, p + 1): last the weight of the intercept's column
@@ -73,20 +73,24 @@ class State(NamedTuple):
 
 def state(w, objective, gap):
     """A State."""
-    return State(w, objective, gap, float(np.sqrt(gap / objective)) if objective > 0.0 else 0.0)
+    return LinearSVMState(
+        w, objective, gap, float(np.sqrt(gap / objective)) if objective > 0.0 else 0.0
+    )
 
 
 def classification(X, bias, y, c, squared):
     """(2) for labels y = ±1 and costs c."""
     inside = np.full(len(y), np.inf) if squared else c
     low, high = np.where(y > 0.0, 0.0, -inside), np.where(y > 0.0, inside, 0.0)
-    return Problem(X, bias, y, low, high, 0.5 / c if squared else np.zeros(len(y)), 0.0)
+    return LinearSVMProblem(X, bias, y, low, high, 0.5 / c if squared else np.zeros(len(y)), 0.0)
 
 
 def regression(X, bias, y, c, eps, squared):
     """(2) for targets y and costs c."""
     inside = np.full(len(y), np.inf) if squared else c
-    return Problem(X, bias, y, -inside, inside, 0.5 / c if squared else np.zeros(len(y)), eps)
+    return LinearSVMProblem(
+        X, bias, y, -inside, inside, 0.5 / c if squared else np.zeros(len(y)), eps
+    )
 
 
 @kernel
@@ -124,7 +128,7 @@ def together(solvers):
                 left.append(k)
         running = left
         if running:
-            yield State(
+            yield LinearSVMState(
                 np.array([s.w for s in states]),
                 sum(s.objective for s in states),
                 sum(s.gap for s in states),

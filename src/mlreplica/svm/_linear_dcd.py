@@ -33,9 +33,9 @@ SVM (2008); Ho, Lin, Large-scale linear support vector regression (2012).
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica.core.blas import add_scaled, dot
-from mlreplica.core.jit import kernel
-from mlreplica.core.prefetch import hint, prefetch
+from mlreplica.core.compile.intrinsics import prefetch_item, prefetch_vector
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.formulas.vectors import add_scaled, dot
 
 from ._linear import excess, shrunk, state
 
@@ -79,7 +79,7 @@ def dense_sweep(X, bias, rows, eps, beta, w, order, m, M, seed):
     for k in range(m):
         i = order[k]
         if k + 1 < m:
-            prefetch(X[order[k + 1]])
+            prefetch_vector(X[order[k + 1]])
         b, row = beta[i], rows[i]
         g = dot(X[i], w[:p]) + bias * w[p] + row[3] * b - row[0]  # (6)
         left, right = slopes(g, b, row[1], row[2], eps)
@@ -104,13 +104,13 @@ def sparse_sweep(start, columns, data, bias, rows, eps, beta, w, order, m, M, se
         if k + AHEAD < m:
             i = order[k + AHEAD]
             for e in range(start[i], start[i + 1], 8):
-                hint(data, e)
+                prefetch_item(data, e)
             for e in range(start[i], start[i + 1], 16):
-                hint(columns, e)
-            hint(rows, 5 * i)
-            hint(beta, i)
+                prefetch_item(columns, e)
+            prefetch_item(rows, 5 * i)
+            prefetch_item(beta, i)
         if k + 3 * AHEAD < m:
-            hint(start, order[k + 3 * AHEAD])
+            prefetch_item(start, order[k + 3 * AHEAD])
         i = order[k]
         b, row, g = beta[i], rows[i], bias * w[p]
         for e in range(start[i], start[i + 1]):
@@ -152,7 +152,7 @@ def look(f, rows, eps, beta, M, order):
 
 
 def dual_coordinate_descent(problem, rng):
-    """Yield the State for ever, after every look."""
+    """Yield the State indefinitely, after every look."""
     X, n = problem.X, len(problem.t)
     sparse = sp.issparse(X)
     squares = X.power(2).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X)

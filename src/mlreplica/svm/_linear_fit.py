@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import iterate
-from mlreplica.core.parallel import one_blas_thread
+from mlreplica.core.validation import refuse_overflow
 
 from ._linear import FINEST
 from ._linear_dcd import dual_coordinate_descent
@@ -68,15 +69,20 @@ def quadratic(model, problem, rng):
     return dual_coordinate_descent(problem, rng), max(model.tol, FINEST)
 
 
-def converge(model, solver, tol, X, y):
-    """Run to the end; the weights, a row a problem. Sets `n_iter_` and `certificate_`."""
+def converge(model, solver, tol, X, y, attributes):
+    """Run to the end and set `attributes(W)`, W having a row a problem, and `certificate_`."""
     most = max(model.max_iter, 1)
+
+    def publish(state):
+        return attributes(np.atleast_2d(state.w)) | {"certificate_": float(state.gap)}
+
     with one_blas_thread():  # products of moderate size: threads would cost more than they gain
         last = iterate(
             model, solver, max_iter=most, tol=tol, watch="error", unit="iterations", advice=None,
-            X=X, y=y,
+            publish=publish, X=X, y=y,
         )  # fmt: skip
-    model.certificate_ = float(last.gap)
+    refuse_overflow(model, coef_=last.w)
+    vars(model).update(publish(last))
     if model.n_iter_ >= model.max_iter and last.error > max(tol, model.tol):
         warnings.warn(
             "Liblinear failed to converge, increase the number of iterations. After "
@@ -85,4 +91,3 @@ def converge(model, solver, tol, X, y):
             ConvergenceWarning,
             stacklevel=3,
         )
-    return np.atleast_2d(last.w)

@@ -5,12 +5,11 @@ r"""Linear support vector machines that select: an L1 penalty and the squared hi
 At w, rows with y_if_i < 1 have the slope R_i = −2c_iy_i(1 − y_if_i) and the curvature h_i = 2c_i,
 the others none, and the change of P by a step d is
 
-    M(d) = Σ R_id_i' + ½ Σ h_id_i'² + ‖w + d‖₁ − ‖w‖₁,      d' = Xd                           (12)
+    Q(d) = Σ R_id_i' + ½ Σ h_id_i'² + ‖w + d‖₁ − ‖w‖₁,      d' = Xd                           (12)
 
-as long as no row crosses the margin. It is the model that sparse logistic regression minimises by
-coordinate descent, and the same sweeps serve here; rows beyond the margin get a thousandth of
-their curvature, lest a weight that only they see had none. The step is halved until P falls by
-a hundredth of what M promised.
+as long as no row crosses the margin. It is the model of `core/quadratic_descent.py`,
+which minimises it; rows beyond the margin get a thousandth of their curvature, lest a weight that
+only they see had none. The step is halved until P falls by a hundredth of what Q promised.
 
 Bounding L_i from below by its lines of slope −α_i, α_i ≥ 0, gives for every α with |Xᵀ(yα)| ≤ 1
 
@@ -26,7 +25,7 @@ classification (2010).
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica.linear_model._logistic_model import by_column, sweeps
+from mlreplica.core.quadratic_descent import by_column, sweeps
 
 from ._linear import state
 

@@ -33,7 +33,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
 
 from ._linear import excess, shrunk, state
 
@@ -134,7 +134,7 @@ def along(slope):
 
 
 def newton(problem):
-    """Yield the State for ever, a step apart."""
+    """Yield the State indefinitely, a step apart."""
     X, _, t, low, high, lam, eps = problem
     n, smooth = len(t), bool(lam.all())
     w, f, beta, free = np.zeros(X.shape[1] + 1), np.zeros(n), np.zeros(n), np.empty(n, np.int64)

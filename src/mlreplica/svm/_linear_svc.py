@@ -5,15 +5,24 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+)
 from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
+from mlreplica.core.card import Card
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _check_sample_weight,
+    _fit_context,
+)
 from mlreplica.core.iterate import CallbackSupport
+from mlreplica.core.linear import LinearScores
 from mlreplica.core.validation import distinct
-from mlreplica.linear_model._base import LinearScores
 
 from ._crammer_singer import crammer_singer
 from ._linear import FINEST, classification, together, until
@@ -97,6 +106,18 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
     >>> model.certificate_ < 1e-6
     True
     """
+
+    card = Card(
+        page="linear-svm",
+        checks="linear",
+        onnx="linear",
+        use="a class from many rows or words, with a straight border",
+        good="linear in n and in the values stored; a certificate bounds its error",
+        bad="no probabilities; only straight borders",
+        time="O(n p) per epoch",
+        memory="O(n + p) beside X",
+        instead="LogisticRegression for probabilities, SVC for curved borders",
+    )
 
     _parameter_constraints: dict = {
         "penalty": [StrOptions({"l1", "l2"})],
@@ -184,12 +205,15 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
                 "This solver needs samples of at least 2 classes in the data, but the rows of "
                 f"positive sample_weight are all of class {self.classes_[codes[0]]!r}."
             )
-        W = converge(self, *self._solver(X, codes, c, joint), X, y)
-        if joint and len(W) == 2:
-            W = W[1:] - W[:1]
         bias = float(self.intercept_scaling)
-        self.coef_ = np.ascontiguousarray(W[:, :-1])
-        self.intercept_ = bias * W[:, -1] if self.fit_intercept else 0.0
+
+        def attributes(W):
+            if joint and len(W) == 2:
+                W = W[1:] - W[:1]
+            b = bias * W[:, -1] if self.fit_intercept else 0.0
+            return {"coef_": W[:, :-1].copy(), "intercept_": b}
+
+        converge(self, *self._solver(X, codes, c, joint), X, y, attributes)
         return self
 
     def _solver(self, X, codes, c, joint):

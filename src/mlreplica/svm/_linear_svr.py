@@ -5,13 +5,22 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import (
+    BaseEstimator,
+    RegressorMixin,
+)
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
+from mlreplica.core.card import Card
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _check_sample_weight,
+    _fit_context,
+)
 from mlreplica.core.iterate import CallbackSupport
-from mlreplica.linear_model._base import LinearPrediction
+from mlreplica.core.linear import LinearPrediction
 
 from ._linear import regression
 from ._linear_fit import converge, in_primal, prepared, quadratic
@@ -81,6 +90,19 @@ class LinearSVR(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator
     >>> round(model.score(X, y), 3), model.certificate_ < 0.1
     (0.479, True)
     """
+
+    card = Card(
+        page="linear-svm",
+        checks="linear",
+        onnx="linear",
+        scale_target=True,
+        use="a number from many rows, with outliers in the target",
+        good="linear in n and in the values stored; large errors count linearly",
+        bad="only straight lines; C and epsilon must be chosen",
+        time="O(n p) per epoch",
+        memory="O(n + p) beside X",
+        instead="HuberRegressor, SVR for curves",
+    )
 
     _parameter_constraints: dict = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -155,9 +177,12 @@ class LinearSVR(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator
         squared = self.loss == "squared_epsilon_insensitive"
         problem = regression(A, bias, target, c, float(self.epsilon), squared)
         solver, tol = quadratic(self, problem, check_random_state(self.random_state))
-        (w,) = converge(self, solver, tol, X, y)
-        self.coef_ = w[:-1].copy()
-        self.intercept_ = bias * w[-1:] if self.fit_intercept else 0.0
+
+        def attributes(W):
+            b = bias * W[0, -1:] if self.fit_intercept else 0.0
+            return {"coef_": W[0, :-1].copy(), "intercept_": b}
+
+        converge(self, solver, tol, X, y, attributes)
         return self
 
     def __sklearn_tags__(self):

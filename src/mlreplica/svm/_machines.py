@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.parallel import run
+from mlreplica.core.compile.threads import run
 from mlreplica.kernels import Precomputed
 
-from ._rows import Rows
+from ._rows import KernelRows
 from ._scores import pairs_of
 from ._smo import LARGE_BLOCK
 
@@ -117,11 +117,11 @@ class Grams:
             self.shared = self.precomputed(self.K)
 
     def precomputed(self, K):
-        """`Rows` that are there already"""
-        return Rows(Precomputed(), K, self.cache_size, least=len(K), dtype=float)
+        """`KernelRows` that are there already"""
+        return KernelRows(Precomputed(), K, self.cache_size, least=len(K), dtype=float)
 
     def rows(self, index):
-        """`Rows`, and which of them are those of X[index]; few are only read, so they are shared"""
+        """`KernelRows`, and which of them are those of X[index]; they are only read, so shared"""
         if self.K is not None:
             place = self.place[index]
             if len(index) <= LARGE_BLOCK:
@@ -135,7 +135,7 @@ class Grams:
             X = self.X[index[:, None], index]
         else:
             X = self.X[index]
-        rows = Rows(self.kernel, X, self.cache_size, least=LARGE_BLOCK)
+        rows = KernelRows(self.kernel, X, self.cache_size, least=LARGE_BLOCK)
         return rows, np.arange(len(index))
 
     def between(self, index, others):

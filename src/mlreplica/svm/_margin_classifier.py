@@ -9,15 +9,20 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, column_or_1d, compute_class_weight, deprecated
-from sklearn.utils._param_validation import Hidden, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mlreplica.core.iterate import iterate
+from mlreplica.core.compat import (
+    Hidden,
+    StrOptions,
+    _fit_context,
+    _ovr_decision_function,
+)
+from mlreplica.core.iterate import attributes_set_by, iterate
 
 from ._base import ENDLESS, KernelMachine, dense_if_small, row_weights
 from ._calibration import coupled, fit_sigmoid, sigmoid
@@ -69,16 +74,21 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         machines = machines_of(codes, len(self.classes_), weights, self._one_vs_rest)
         grams = Grams(self._kernel, dense_if_small(X), machines, self.cache_size, codes)
         duals = [self._dual(machine, weights[machine.index]) for machine in machines]
-        states = self._solve(grams, machines, duals, watched=True)
-        betas, b = zip(*map(self._decision_of, states), strict=True)
-        self._publish_machines(X, codes, machines, betas, np.array(b))
-        self.n_iter_ = np.array([state.pairs for state in states], dtype=np.int32)
-        self._describe(machines, duals, states, betas)
+
+        def publish(model, states):
+            betas, b = zip(*map(model._decision_of, states), strict=True)
+            model._publish_machines(X, codes, machines, betas, np.array(b))
+            model.n_iter_ = np.array([state.pairs for state in states], dtype=np.int32)
+            model._describe(machines, duals, states, betas)
+            model._measure(*max((state.violation, state.floor) for state in states))
+            model._probA = model._probB = np.empty(0)
+
+        states = self._solve(grams, machines, duals, publish)
+        publish(self, states)
         if getattr(self, "warm_start", False):
             ends = zip(machines, states, strict=True)
             self._last_fit = [(self.C, machine, state.beta) for machine, state in ends]
-        self._judge(*max((state.violation, state.floor) for state in states))
-        self._probA = self._probB = np.empty(0)
+        self._warn_if_early()
         if self._wants_probability():
             self._calibrate(grams, machines, weights, generator)
         return self
@@ -103,13 +113,17 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
     def _one_vs_rest(self):
         return self.multi_class == "ovr" and len(self.classes_) > 2
 
-    def _solve(self, grams, machines, duals, watched=False):
-        """The last state of every machine's solver; callbacks see the fit that is `watched`."""
+    def _solve(self, grams, machines, duals, publish=None):
+        """The last state of every machine's solver; callbacks see a fit that is to `publish`."""
         solvers = [self._solver(grams, *both) for both in zip(machines, duals, strict=True)]
         last = [None] * len(machines)
-        states = joint(solvers, last, grams.at_once, watched and self._watched)
-        if watched:
-            iterate(self, states, max_iter=ENDLESS, unit="blocks", advice=None)
+        states = joint(solvers, last, grams.at_once, publish and self._watched)
+        if publish:
+
+            def so_far(_):
+                return attributes_set_by(self, lambda copy: publish(copy, last))
+
+            iterate(self, states, max_iter=ENDLESS, unit="blocks", advice=None, publish=so_far)
         else:
             for _ in states:
                 pass

@@ -20,9 +20,10 @@ distribution (2001).
 from numbers import Real
 
 import numpy as np
-from sklearn.base import OutlierMixin, _fit_context
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _num_samples
+from sklearn.base import OutlierMixin
+
+from mlreplica.core.card import Card
+from mlreplica.core.compat import Interval, _fit_context, _num_samples
 
 from ._base import KernelMachine
 from ._one_machine import solve_one
@@ -99,6 +100,20 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     array([ 1,  1, -1])
     """
 
+    card = Card(
+        page="svr",
+        checks="support_vectors",
+        onnx="one_class",
+        input="rows",
+        use="which rows are unlike the rest, along curved borders",
+        good="any kernel; nu bounds the share of rows outside",
+        bad="time grows with n² or faster; sensitive to gamma",
+        time="O(n² p) to O(n³)",
+        memory="O(n) for rows in use, and a cache of kernel values",
+        rescaling="needed: kernels compare columns in their units",
+        instead="IsolationForest for many rows or columns",
+    )
+
     _parameter_constraints: dict = {
         **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -150,8 +165,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         X, _ = self._read(X)
         self.class_weight_ = np.empty(0)
         solve_one(self, X, np.ones(_num_samples(X)), sample_weight)
-        self.offset_ = -float(self._intercept_[0])
         return self
+
+    def _publish(self, X, support, n_support, coef, intercept):
+        super()._publish(X, support, n_support, coef, intercept)
+        self.offset_ = -float(intercept[0])
 
     def _dual(self, y, weights):
         """The dual of (5), and a β with the sum that it asks for."""

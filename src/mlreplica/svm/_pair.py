@@ -19,7 +19,7 @@ If η > 0 its top is at
 
     a = αⱼ + yⱼ(Eᵢ − Eⱼ) / η                                                                (5)
 
-and else it rises for ever in the direction of its slope yⱼ(Eᵢ − Eⱼ). Both multipliers stay between
+or it rises without end along its slope yⱼ(Eᵢ − Eⱼ). Both multipliers stay between
 their bounds exactly if L ≤ αⱼ′ ≤ H, where
 
     L = max(0, αⱼ − αᵢ),         H = min(cⱼ, αⱼ − αᵢ + cᵢ)       if yᵢ ≠ yⱼ                 (6)
@@ -53,7 +53,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
 
 ROUNDING = 1e-14  # relative; a multiplier so close to a bound has met it
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
 
 from ._pair import PairState, can_fall, can_rise, errors, measure, pair_step, threshold
 

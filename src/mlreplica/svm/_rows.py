@@ -1,7 +1,7 @@
 """Rows of a Gram matrix: computed in tiles by matrix products, the last ones used kept
 
 A support vector machine asks for rows K(x_i, ·) again and again, and n² of their entries may be
-too many to keep. `Rows` keeps as many as `cache_size` megabytes hold, in single precision (in
+too many to keep. `KernelRows` keeps as many as `cache_size` megabytes hold, in single precision (in
 double where there are few), and forgets those that were asked for longest ago. Columns that no
 longer matter can be dropped, which makes room for more rows. `times` gives products Kβ in double
 precision and keeps nothing.
@@ -9,15 +9,15 @@ precision and keeps nothing.
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
-from mlreplica.core.parallel import n_threads, run, split
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.kernels import RBF, Laplacian, Precomputed, squared_norms
 
 SMALL = 1024  # rows; so few are kept in double precision
 TILE = 1 << 16  # entries of a Gram matrix that one task computes at a time
 
 
-class Rows:
+class KernelRows:
     """The rows of K(X, X) on demand: `rows.kept[rows.fetch(i)]` are those of the indices i.
 
     Parameters

@@ -17,7 +17,7 @@ precision.
 
 import numpy as np
 
-from mlreplica.core.kernel_loops import STRIP
+from mlreplica.core.formulas.kernel_loops import STRIP
 from mlreplica.kernels import RBF, Precomputed, squared_norms
 
 EPSILON = 2.0**-24

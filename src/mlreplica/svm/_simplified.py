@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
+from mlreplica.core.compile.jit import kernel
 
 from ._pair import PairState, errors, measure, pair_step, threshold
 from ._platt import violator, worst_pair, worth_a_step

@@ -57,9 +57,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.bits import INDEX, LARGEST, ordered
-from mlreplica.core.jit import kernel
-from mlreplica.core.parallel import one_blas_thread
+from mlreplica.core.compile.intrinsics import INDEX_MASK, LARGEST_INT64, order_key
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import one_blas_thread
 
 BLOCK, LARGE_BLOCK = 512, 1024  # variables in a working set, of few rows and of many
 PART = 0.1  # of its first violation that a block is solved to
@@ -72,7 +72,7 @@ ROUNDING = 1e-14  # of an entry of f, as a part of the terms that it is the sum 
 BARRED = 1e300  # added to f_k where β_k must not move: it is never chosen
 
 
-class Problem(NamedTuple):
+class SMOProblem(NamedTuple):
     """Equation (3): N variables over the n rows of K, variable k belonging to row `row[k]`.
 
     With `group`, Σβ is kept within each group separately. The sums themselves are those of the
@@ -87,7 +87,7 @@ class Problem(NamedTuple):
     groups: int  # how many there are
 
 
-class State(NamedTuple):
+class SMOState(NamedTuple):
     """Where the solver is."""
 
     beta: np.ndarray  # (N,)
@@ -103,23 +103,23 @@ class State(NamedTuple):
 
 
 def problem(q, low, high, row=None, group=None):
-    """A `Problem` from arrays; one variable a row and one group unless said."""
+    """An `SMOProblem` from arrays; one variable a row and one group unless said."""
     N = len(q)
     arrays = (np.ascontiguousarray(a, dtype=float) for a in (q, low, high))
     row = np.arange(N) if row is None else np.asarray(row, dtype=np.int64)
     group = np.zeros(N, dtype=np.int64) if group is None else np.asarray(group, dtype=np.int64)
-    return Problem(*arrays, row, group, int(group.max(initial=0)) + 1)
+    return SMOProblem(*arrays, row, group, int(group.max(initial=0)) + 1)
 
 
 @kernel
 def most_violating(f, up, K_i, K_j, t):
     """Update (8) after the last step, and the i of (9), in one pass."""
-    best = LARGEST
+    best = LARGEST_INT64
     for k in range(len(f)):
         f_k = f[k] + t * (K_i[k] - K_j[k])
         f[k] = f_k
-        best = min(best, ordered(f_k + up[k], k))
-    return best & INDEX
+        best = min(best, order_key(f_k + up[k], k))
+    return best & INDEX_MASK
 
 
 @kernel
@@ -132,10 +132,10 @@ def best_partner(f, down, K_i, diag, i):
         d = d if d > 0.0 else 0.0  # noqa: FURB136
         eta = K_ii + diag[k] - 2.0 * K_i[k]  # (6)
         eta = eta if eta > TAU else TAU  # noqa: FURB136
-        best = max(best, ordered(d * d / eta, k))
-        worst = max(worst, ordered(d, k))
-    j = worst & INDEX
-    return best & INDEX, f[j] - down[j] - f_i  # negative if nobody violates (5) with i
+        best = max(best, order_key(d * d / eta, k))
+        worst = max(worst, order_key(d, k))
+    j = worst & INDEX_MASK
+    return best & INDEX_MASK, f[j] - down[j] - f_i  # negative if nobody violates (5) with i
 
 
 @kernel
@@ -242,13 +242,13 @@ def offsets(sides):
 
 
 def report(P, beta, G, pairs, active, longest):
-    """A `State` at β, from G = Kβ; `longest` is the largest K_ii."""
+    """An `SMOState` at β, from G = Kβ; `longest` is the largest K_ii."""
     f = G[P.row] + P.q
     violation, b, _ = violation_and_b(P, beta, f)
     gap, dual = gap_and_dual(beta, f, P.q, P.low, P.high, P.group, b)
     gap = max(gap, 0.0)
     floor = ROUNDING * (longest * float(np.abs(beta).sum()) + float(np.abs(P.q).max(initial=0.0)))
-    return State(beta.copy(), f, b, dual + gap, dual, gap, violation, floor, pairs, active)
+    return SMOState(beta.copy(), f, b, dual + gap, dual, gap, violation, floor, pairs, active)
 
 
 def choose(P, beta, f, old, size):
@@ -289,7 +289,7 @@ def settled(P, beta, f, sides):
 
 
 def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched=True):
-    """Solve (3); yield a `State` after every block, and last one whose f is exact.
+    """Solve (3); yield an `SMOState` after every block, and last one whose f is exact.
 
     Ends when the violation of (5), computed anew in double precision, is at most tol; when
     `max_pairs` steps are taken; or when steps no longer lower the violation (rounding). While
@@ -386,7 +386,7 @@ def blocks(rows, P, beta, G, tol, budget, shrinking):
                 chosen = place[chosen]
                 chosen = chosen[chosen >= 0]
                 arrays = (a[keep] for a in (p.q, p.low, p.high))
-                p = Problem(*arrays, row, p.group[keep], p.groups)
+                p = SMOProblem(*arrays, row, p.group[keep], p.groups)
                 active, b, f, rest = active[keep], b[keep], f[keep], rest[keep]
         chosen, edges = choose(p, b, f, chosen, size)
         places, new = p.row[chosen], b[chosen]

@@ -30,7 +30,13 @@ vector algorithms (2000).
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from mlreplica.core.card import Card
+from mlreplica.core.compat import (
+    Interval,
+    Options,
+    StrOptions,
+)
 
 from ._hulls import nearest_points
 from ._margin_classifier import SOLVERS, MarginClassifier
@@ -143,6 +149,19 @@ class SVC(MarginClassifier):
     >>> round(model.score(X, y), 3), model.n_support_.tolist()
     (0.987, [4, 11, 12])
     """
+
+    card = Card(
+        page="soft-margin",
+        checks="support_vectors",
+        onnx="kernel_votes",
+        use="a class with a curved border, up to some 50,000 rows",
+        good="any kernel; the widest margin; few settings; a certificate bounds its error",
+        bad="time grows with n² or faster; probabilities need a second fit",
+        time="O(n² p) to O(n³)",
+        memory="O(n) for rows in use, and a cache of kernel values",
+        rescaling="needed: kernels compare columns in their units",
+        instead="LinearSVC or HistGradientBoostingClassifier for many rows",
+    )
 
     _parameter_constraints: dict = {
         **MarginClassifier._parameter_constraints,
@@ -356,6 +375,12 @@ class NuSVC(MarginClassifier):
     >>> round(model.score(X, y), 3), model.n_support_.tolist()
     (0.987, [8, 11, 10])
     """
+
+    card = SVC.card.but(
+        good="nu bounds the share of margin errors and of support vectors; any kernel",
+        bad="time grows with n² or faster; some nu are infeasible for unbalanced classes",
+        instead="SVC, which has a solution for every C",
+    )
 
     _parameter_constraints: dict = {
         **MarginClassifier._parameter_constraints,

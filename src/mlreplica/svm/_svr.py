@@ -17,7 +17,7 @@ prediction is
 
 Rows with 0 < α_i < c_i lie on the edge of the tube, rows with α_i = c_i outside of it.
 
-`NuSVR` makes the width of the tube a variable that has its price:
+`NuSVR` makes the width of the tube a variable with a cost of its own:
 
     minimise over w, b, ε:   ½‖w‖² + ν Σ_i c_i ε + Σ_i c_i max(0, |y_i − wᵀφ(x_i) − b| − ε)   (4)
 
@@ -34,9 +34,11 @@ vector regression (2004); Schölkopf, Smola, Williamson, Bartlett, New support v
 from numbers import Real
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import Interval
+
+from mlreplica.core.card import Card
+from mlreplica.core.compat import Interval, _fit_context
 
 from ._base import KernelMachine
 from ._one_machine import solve_one
@@ -180,6 +182,20 @@ class SVR(TubeRegressor):
     (True, True)
     """
 
+    card = Card(
+        page="svr",
+        checks="support_vectors",
+        onnx="kernel_scores",
+        scale_target=True,
+        use="a number along a smooth curve, with outliers, up to some 20,000 rows",
+        good="any kernel; errors below epsilon cost nothing, so few rows are kept",
+        bad="time grows with n² or faster; C, epsilon and the kernel must be chosen",
+        time="O(n² p) to O(n³)",
+        memory="O(n) for rows in use, and a cache of kernel values",
+        rescaling="needed: kernels compare columns in their units",
+        instead="KernelRidge for one linear system, LinearSVR for many rows",
+    )
+
     _parameter_constraints: dict = {
         **TubeRegressor._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -260,6 +276,12 @@ class NuSVR(TubeRegressor):
     >>> bool(outside.mean() <= 0.2 <= len(model.support_) / 60)
     True
     """
+
+    card = SVR.card.but(
+        good="any kernel; nu bounds the share of support vectors, and epsilon follows",
+        bad="time grows with n² or faster; C, nu and the kernel must be chosen",
+        instead="SVR with a known epsilon, KernelRidge for one linear system",
+    )
 
     _parameter_constraints: dict = {
         **TubeRegressor._parameter_constraints,

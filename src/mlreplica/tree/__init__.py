@@ -1,33 +1,16 @@
 """Decision trees: for classes and for numbers, grown exactly, pruned, drawn"""
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-HOME = {
-    "DecisionTreeClassifier": "_classifier",
-    "DecisionTreeRegressor": "_regressor",
-    "ExtraTreeClassifier": "_classifier",
-    "ExtraTreeRegressor": "_regressor",
-    "export_graphviz": "_export",
-    "export_text": "_export",
-    "plot_tree": "_plot",
-}
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "ExtraTreeClassifier",
-    "ExtraTreeRegressor",
-    "export_graphviz",
-    "export_text",
-    "plot_tree",
-]
+if TYPE_CHECKING:
+    from ._classifier import DecisionTreeClassifier as DecisionTreeClassifier
+    from ._classifier import ExtraTreeClassifier as ExtraTreeClassifier
+    from ._export import export_graphviz as export_graphviz
+    from ._export import export_text as export_text
+    from ._plot import plot_tree as plot_tree
+    from ._regressor import DecisionTreeRegressor as DecisionTreeRegressor
+    from ._regressor import ExtraTreeRegressor as ExtraTreeRegressor
 
-
-def __getattr__(name: str) -> object:
-    if name in HOME:
-        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

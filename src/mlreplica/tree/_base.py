@@ -6,22 +6,26 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import Bunch, metadata_routing
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import (
-    _check_n_features,
-    _check_sample_weight,
     assert_all_finite,
     check_array,
     check_is_fitted,
     validate_data,
 )
 
-from mlreplica.core.draws import seeded
-from mlreplica.core.grow import Columns, grow
+from mlreplica.core.compat import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    _check_n_features,
+    _check_sample_weight,
+)
+from mlreplica.core.formulas.draws import seeded
+from mlreplica.core.growth.grow import Columns, grow
+from mlreplica.core.growth.options import columns_drawn, least_rows, monotonic_signs
+from mlreplica.core.growth.pruning import prune, pruning_path
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.pruning import prune, pruning_path
-from mlreplica.core.tree_options import columns_drawn, least_rows, monotonic_signs
 from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain
 
 SEEDS = 2**31 - 1

@@ -3,9 +3,10 @@
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from mlreplica.core.card import LEARNED, UNSCALED, Card
+from mlreplica.core.compat import StrOptions
 from mlreplica.core.validation import distinct
 
 from ._base import BaseTree
@@ -88,6 +89,20 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     >>> round(model.score(X, y), 3)
     0.973
     """
+
+    card = Card(
+        page="decision-tree",
+        checks="one_tree",
+        onnx="trees",
+        use="a class by rules that people can read",
+        good="a few questions per answer; mixed columns, categories, missing values",
+        bad="unstable: few rows change the whole tree; less accurate than a forest",
+        time="O(n p log n) per level",
+        memory="O(n p)",
+        rescaling=UNSCALED,
+        missing=LEARNED,
+        instead="RandomForestClassifier or HistGradientBoostingClassifier for accuracy",
+    )
 
     _parameter_constraints: dict = {
         **BaseTree._parameter_constraints,
@@ -247,6 +262,15 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
     >>> ExtraTreeClassifier(random_state=0).fit(X, y).score(X, y)
     1.0
     """
+
+    card = DecisionTreeClassifier.card.but(
+        page="random-forest",
+        use="a member of ExtraTreesClassifier; rarely alone",
+        good="random thresholds: no sorting, so the fastest tree to grow",
+        bad="far less accurate alone than a tree of best splits",
+        time="O(n p) per level",
+        instead="DecisionTreeClassifier alone, ExtraTreesClassifier as a forest",
+    )
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.tree import export_graphviz as write_dot
 from sklearn.utils.validation import check_is_fitted
 
-from mlreplica.core.tree import LEAF
+from mlreplica.core.growth.tree import LEAF
 
 from ._names import category_set, check_number, checked, feature_labels
 

@@ -7,7 +7,7 @@ one and the left side of the right one. So a branch looks the same wherever it h
 
 import numpy as np
 
-from mlreplica.core.tree import LEAF
+from mlreplica.core.growth.tree import LEAF
 
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9"]
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from mlreplica.core.tree import LEAF
+from mlreplica.core.growth.tree import LEAF
 
 from ._layout import colours, places
 from ._names import category_set, check_number, checked, feature_labels

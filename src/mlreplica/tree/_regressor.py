@@ -1,11 +1,12 @@
 """Trees that predict numbers"""
 
-import warnings
-
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import assert_all_finite
+
+from mlreplica.core.card import LEARNED, UNSCALED, Card
+from mlreplica.core.compat import StrOptions
+from mlreplica.core.growth.options import without_friedman
 
 from ._base import BaseTree
 
@@ -83,6 +84,20 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
     [225.88, 96.31]
     """
 
+    card = Card(
+        page="regression-tree",
+        checks="one_tree",
+        onnx="trees",
+        use="a number by rules that people can read",
+        good="a few questions per answer; mixed columns, categories, missing values",
+        bad="predicts in steps; unstable; cannot extrapolate",
+        time="O(n p log n) per level",
+        memory="O(n p)",
+        rescaling=UNSCALED,
+        missing=LEARNED,
+        instead="RandomForestRegressor or HistGradientBoostingRegressor for accuracy",
+    )
+
     _parameter_constraints: dict = {
         **BaseTree._parameter_constraints,
         "criterion": [StrOptions({"squared_error", "absolute_error", "poisson"})],
@@ -105,16 +120,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         monotonic_cst=None,
         categorical_features=None,
     ):
-        if isinstance(criterion, str) and criterion == "friedman_mse":
-            criterion = "squared_error"
-            warnings.warn(
-                'Value `"friedman_mse"` for `criterion` is deprecated and will be removed in 1.11. '
-                'It maps to `"squared_error"` as both were always equivalent. Use '
-                '`criterion="squared_error"` to remove this warning.',
-                FutureWarning,
-                stacklevel=2,
-            )
-        self.criterion = criterion
+        self.criterion = without_friedman(criterion)
         self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -208,6 +214,15 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
     >>> ExtraTreeRegressor(max_depth=3, random_state=0).fit(X, y).get_n_leaves()
     8
     """
+
+    card = DecisionTreeRegressor.card.but(
+        page="random-forest",
+        use="a member of ExtraTreesRegressor; rarely alone",
+        good="random thresholds: no sorting, so the fastest tree to grow",
+        bad="far less accurate alone than a tree of best splits",
+        time="O(n p) per level",
+        instead="DecisionTreeRegressor alone, ExtraTreesRegressor as a forest",
+    )
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 from sklearn.base import is_classifier
 
-from mlreplica.core.tree import LEAF
+from mlreplica.core.growth.tree import LEAF
 
 from ._layout import colours, places
 from ._names import category_set, feature_labels

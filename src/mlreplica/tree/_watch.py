@@ -2,17 +2,17 @@
 
 The growth itself keeps only the best split. Who wants to see the others pays for it here: the rows
 of each node are taken up again, in the order of the nodes, and all thresholds are weighed from the
-definitions of the impurities, (1), (3) to (6) of `core/splits.py`, by sums over prefixes.
+definitions of the impurities, (1), (3) to (6) of `core/growth/splits.py`, by sums over prefixes.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlreplica.core.tree import LEAF
+from mlreplica.core.growth.tree import LEAF
 
 
-class Node(NamedTuple):
+class WatchedNode(NamedTuple):
     """What a `Trace` records of a node."""
 
     node: int
@@ -43,7 +43,7 @@ def watch(tree, X, y, w, criterion, categorical=None):
         gain = 0.0 if a == LEAF else (weighted[k] - weighted[a] - weighted[b]) / total
         found = candidates(X[rows], y[rows], w[rows], criterion, tree.n_classes, categorical)
         f, threshold, side, after = (np.concatenate(part) for part in zip(*found, strict=True))
-        yield Node(
+        yield WatchedNode(
             k,
             int(tree.depths[k]),
             len(rows),

@@ -1,0 +1,9 @@
+"""How a loop becomes machine code and runs on threads
+
+Read `jit.py` first: `@kernel` and `@formula` are all that an algorithm needs. Then `threads.py`
+(kernels on a pool of threads), `crew.py` (threads inside one kernel), `intrinsics.py` (functions
+that become single instructions) and `events.py` (what Numba compiles, and when). `layers.py` says
+what is built on Numba's private names and can be switched off: `cache.py` (where machine code is
+kept) with `fingerprint.py` (what it depends on), `parts.py`, `borrow.py` and `readonly.py`. No
+other folder imports Numba or llvmlite.
+"""

@@ -1,0 +1,401 @@
+r"""Distances: how far two rows are apart, each formula once
+
+Most distances between rows are one of four after each row has been changed on its own,
+
+    d(x, y) = ‖T(x) − T(y)‖_p,      p = 1, 2, ∞ or any other p > 0                          (1)
+
+    minkowski with weights w     T(x)_j = w_j^(1/p) x_j
+    seuclidean, variances V      T(x)_j = x_j / √V_j
+    mahalanobis, VI = L Lᵀ       T(x) = Lᵀx
+
+so the loops that search for neighbours know four formulas only, and compare the *reduced* distance
+r = Σ_j |x_j − y_j|^p, which needs no root and keeps the order. The others are plain functions of
+two rows, `f(x, y)`; a function of your own is one more. Each is compiled when it is first used and
+called by its address, so that one compiled loop serves all of them.
+
+With u = x/‖x‖ the cosine distance 1 − uᵀv is ½‖u − v‖², which keeps its digits for rows that point
+the same way; the correlation distance is the cosine distance of rows less their means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from math import asin, cos, sin, sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from mlreplica.core.compile.jit import PURE_PYTHON, import_numba
+
+Array: TypeAlias = npt.NDArray[Any]
+L1, L2, LINF, LP = 0, 1, 2, 3  # the four formulas of (1), as the loops know them
+
+
+# ------------------------------------------------------------------------- functions of two rows
+
+
+def cosine(x: Array, y: Array) -> float:
+    """1 − cosine, for rows of length 1; the last number of a row is 1 if the row is zero."""
+    s, last = 0.0, len(x) - 1
+    for j in range(len(x)):
+        s += (x[j] - y[j]) ** 2
+    return float(s / 2.0 + x[last] * y[last])
+
+
+def haversine(x: Array, y: Array) -> float:
+    """The angle between two points on a sphere, given by latitude and longitude in radians."""
+    a, b = sin((x[0] - y[0]) / 2.0), sin((x[1] - y[1]) / 2.0)
+    return 2.0 * asin(min(1.0, sqrt(a * a + cos(x[0]) * cos(y[0]) * b * b)))
+
+
+def hamming(x: Array, y: Array) -> float:
+    """The share of positions where x and y differ."""
+    k = 0
+    for j in range(len(x)):
+        k += x[j] != y[j]
+    return k / len(x)
+
+
+def canberra(x: Array, y: Array) -> float:
+    """Σ |x − y| / (|x| + |y|), where 0/0 = 0."""
+    s = 0.0
+    for j in range(len(x)):
+        size = abs(x[j]) + abs(y[j])
+        if size > 0.0:
+            s += abs(x[j] - y[j]) / size
+    return s
+
+
+def braycurtis(x: Array, y: Array) -> float:
+    """Σ |x − y| / Σ |x + y|; 0/0 = 0"""
+    a, b = 0.0, 0.0
+    for j in range(len(x)):
+        a += abs(x[j] - y[j])
+        b += abs(x[j] + y[j])
+    return a / b if b > 0.0 else 0.0
+
+
+def nan_euclidean(x: Array, y: Array) -> float:
+    """√(p/q Σ (x − y)²) over the q of p positions that are NaN in neither row; NaN if q = 0."""
+    s, q = 0.0, 0
+    for j in range(len(x)):
+        t = x[j] - y[j]
+        if not np.isnan(t):
+            s += t * t
+            q += 1
+    return sqrt(s * (len(x) / q)) if q > 0 else np.nan
+
+
+def jaccard(x: Array, y: Array) -> float:
+    """Of the positions true in x or y, the share true in one only."""
+    either, one = 0, 0
+    for j in range(len(x)):
+        a, b = x[j] != 0.0, y[j] != 0.0
+        either += a or b
+        one += a != b
+    return one / either if either > 0 else 0.0
+
+
+def dice(x: Array, y: Array) -> float:
+    """Positions true in one only, by that plus twice the positions true in both."""
+    both, one = 0, 0
+    for j in range(len(x)):
+        a, b = x[j] != 0.0, y[j] != 0.0
+        both += a and b
+        one += a != b
+    return one / (2 * both + one) if both + one > 0 else 0.0
+
+
+def rogerstanimoto(x: Array, y: Array) -> float:
+    """2d / (p + d), d the number of positions true in one only."""
+    one = 0
+    for j in range(len(x)):
+        one += (x[j] != 0.0) != (y[j] != 0.0)
+    return 2.0 * one / (len(x) + one)
+
+
+def russellrao(x: Array, y: Array) -> float:
+    """The share of positions not true in both."""
+    both = 0
+    for j in range(len(x)):
+        both += x[j] != 0.0 and y[j] != 0.0
+    return (len(x) - both) / len(x)
+
+
+def sokalsneath(x: Array, y: Array) -> float:
+    """d / (d + t/2): d positions true in one only, t in both."""
+    both, one = 0, 0
+    for j in range(len(x)):
+        a, b = x[j] != 0.0, y[j] != 0.0
+        both += a and b
+        one += a != b
+    return one / (one + 0.5 * both) if both + one > 0 else 0.0
+
+
+def yule(x: Array, y: Array) -> float:
+    """2bc / (ad + bc) of the table (a, b; c, d) of two rows of truths."""
+    n11, n10, n01 = 0, 0, 0
+    for j in range(len(x)):
+        a, b = x[j] != 0.0, y[j] != 0.0
+        n11 += a and b
+        n10 += a and not b
+        n01 += b and not a
+    n00 = len(x) - n11 - n10 - n01
+    return 2.0 * n10 * n01 / (n11 * n00 + n10 * n01) if n10 * n01 > 0 else 0.0
+
+
+# Names, and whether the triangle inequality holds, on which a ball tree relies.
+ROW_FUNCTIONS: dict[str, tuple[Callable[[Array, Array], float], bool]] = {
+    "cosine": (cosine, False),
+    "correlation": (cosine, False),
+    "haversine": (haversine, True),
+    "hamming": (hamming, True),
+    "matching": (hamming, True),
+    "canberra": (canberra, True),
+    "braycurtis": (braycurtis, False),
+    "nan_euclidean": (nan_euclidean, False),
+    "jaccard": (jaccard, True),
+    "dice": (dice, False),
+    "rogerstanimoto": (rogerstanimoto, True),
+    "sokalmichener": (rogerstanimoto, True),
+    "russellrao": (russellrao, False),
+    "sokalsneath": (sokalsneath, False),
+    "yule": (yule, False),
+}
+BOOLEAN = {
+    "jaccard", "dice", "rogerstanimoto", "sokalmichener", "russellrao", "sokalsneath", "yule",
+}  # fmt: skip
+NORMS = {
+    "euclidean": 2.0, "l2": 2.0, "sqeuclidean": 2.0, "manhattan": 1.0, "cityblock": 1.0, "l1": 1.0,
+    "chebyshev": np.inf, "infinity": np.inf, "minkowski": 2.0, "p": 2.0, "seuclidean": 2.0,
+    "mahalanobis": 2.0,
+}  # fmt: skip
+TREE_NORMS = set(NORMS) - {"sqeuclidean", "seuclidean", "mahalanobis"}
+NAMES = sorted(NORMS | ROW_FUNCTIONS)
+
+
+# -------------------------------------------------------------------------------------- a distance
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """One distance with its parameters: what is done to a row, and the formula of two rows.
+
+    `f` is None for the norms (1), where `code` and `p` name the norm; else a function of two rows,
+    whose `address` a compiled loop calls, unless `python` says that it cannot be compiled.
+    """
+
+    name: str
+    code: int = L2
+    p: float = 2.0
+    f: Any = None
+    triangle: bool = True
+    python: bool = False
+    scale: Any = None  # (columns,): T(x) = scale · x
+    turn: Any = None  # (columns, columns): T(x) = turnᵀ x
+
+    @property
+    def address(self) -> Any:
+        """The function of two rows, as kernels call it; None for a norm."""
+        return None if self.f is None else compiled_rows(self.f)
+
+    @property
+    def euclidean(self) -> bool:
+        """Whether matrix products give the reduced distance."""
+        return self.f is None and self.code == L2
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether rows twice as long are twice as far apart, so that units can be chosen."""
+        return self.f is None and self.name != "sqeuclidean"
+
+    def prepare(self, X: Any) -> Array:
+        """T(x) for every row, as contiguous float64."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.turn is not None:
+            X = X @ self.turn
+        elif self.scale is not None:
+            X = X * self.scale
+        elif self.f is cosine:  # not by name: a function of the user's may have the same
+            X = unit_rows(X - X.mean(axis=1, keepdims=True) if self.name == "correlation" else X)
+        return np.ascontiguousarray(X)
+
+    def reduce(self, d: Any) -> Any:
+        """The reduced distance of a distance."""
+        if self.f is not None or self.name == "sqeuclidean" or self.code in (L1, LINF):
+            return d
+        return d * d if self.code == L2 else d**self.p
+
+    def finish(self, r: Any) -> Any:
+        """The distances of reduced distances, in place."""
+        if self.f is None and self.name != "sqeuclidean":
+            if self.code == L2:
+                np.sqrt(r, out=r)
+            elif self.code == LP:
+                np.power(r, 1.0 / self.p, out=r)
+        return r
+
+    def between(self, x: Any, y: Any) -> float:
+        """d(x, y) of two rows."""
+        if self.f is not None:
+            return float(self.f(*self.prepare(np.stack([x, y]))))
+        t = np.abs(np.subtract(*self.prepare(np.stack([x, y]))))
+        if self.code == LINF:
+            return float(t.max(initial=0.0))
+        return float(self.finish(np.atleast_1d((t**self.p).sum()))[0])
+
+
+def unit_rows(X: Array) -> Array:
+    """Rows divided by their lengths, and a last column that is 1 where a row is zero."""
+    size = np.abs(X).max(axis=1, initial=0.0)
+    safe = np.where(size > 0.0, size, 1.0)
+    U = X / safe[:, None]  # no square overflows
+    norm = np.sqrt(np.einsum("ij,ij->i", U, U))
+    U /= np.where(norm > 0.0, norm, 1.0)[:, None]
+    return np.column_stack([U, size == 0.0])
+
+
+def distance_named(
+    metric: Any, p: float | None = None, parameters: dict[str, Any] | None = None, X: Any = None
+) -> Distance:
+    """A distance from its name, or a function of two rows, and its parameters.
+
+    Parameters
+    ----------
+    metric : str or callable
+        One of `NAMES`, or a function f(x, y, **parameters).
+    p : float, optional
+        The power of "minkowski".
+    parameters : dict, optional
+        w of "minkowski", V of "seuclidean", V or VI of "mahalanobis", or what f takes.
+    X : array, optional
+        Rows from which V is estimated where it is missing.
+    """
+    given = dict(parameters or {})
+    if isinstance(metric, Distance):
+        return metric
+    if callable(metric):
+        return user_distance(metric, given)
+    if metric in ROW_FUNCTIONS:
+        f, triangle = ROW_FUNCTIONS[metric]
+        refuse_unknown(metric, given)
+        return Distance(metric, f=f, triangle=triangle)
+    if metric not in NORMS:
+        raise ValueError(f"Unrecognized metric {metric!r}; use a function or one of {NAMES}.")
+    power = NORMS[metric]
+    if metric in ("minkowski", "p"):
+        power = given.pop("p", 2.0 if p is None else p)
+        if not power > 0:
+            raise ValueError(f"p must be greater than 0, got {power}; p >= 1 is a metric.")
+    found = Distance(metric, norm_code(power), float(power), triangle=power >= 1)
+    if metric in ("minkowski", "p") and given.get("w") is not None:
+        found = weighted(found, np.asarray(given["w"], dtype=float))
+    elif metric == "seuclidean":
+        V = given.get("V")
+        V = np.var(np.asarray(X, dtype=float), axis=0, ddof=1) if V is None else np.asarray(V)
+        found = replace(found, scale=1.0 / np.sqrt(V))
+    elif metric == "mahalanobis":
+        found = replace(found, turn=inverse_root(given, X))
+    known = {"minkowski": {"w"}, "p": {"w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
+    refuse_unknown(
+        metric, {name: v for name, v in given.items() if name not in known.get(metric, ())}
+    )
+    return found
+
+
+def norm_code(p: float) -> int:
+    """The formula of (1) for a power."""
+    return {1.0: L1, 2.0: L2, np.inf: LINF}.get(float(p), LP)
+
+
+def weighted(distance: Distance, w: Array) -> Distance:
+    """The norm Σ w_j |x_j − y_j|^p; at p = ∞ a positive weight counts as 1."""
+    if w.ndim != 1 or not np.isfinite(w).all():
+        raise ValueError("w must be a finite vector, one weight per column.")
+    if (w < 0).any():
+        raise ValueError("w cannot contain negative weights")
+    infinite = distance.code == LINF
+    return replace(distance, scale=(w > 0) * 1.0 if infinite else w ** (1.0 / distance.p))
+
+
+def inverse_root(parameters: dict[str, Any], X: Any) -> Array:
+    """L with L Lᵀ = VI, from V, VI or the rows' covariance."""
+    VI = parameters.get("VI")
+    if VI is None:
+        V = parameters.get("V")
+        V = np.cov(np.asarray(X, dtype=float), rowvar=False) if V is None else np.asarray(V, float)
+        VI = np.linalg.inv(np.atleast_2d(V))
+    VI = np.asarray(VI, dtype=float)
+    if VI.ndim != 2 or VI.shape[0] != VI.shape[1]:
+        raise ValueError("V and VI must be square")
+    values, U = np.linalg.eigh((VI + VI.T) / 2.0)
+    if values[0] < -1e-10 * abs(values[-1]):
+        raise ValueError(f"VI must be positive semi-definite; it has the eigenvalue {values[0]}.")
+    return np.asarray(U * np.sqrt(np.maximum(values, 0.0)))
+
+
+def refuse_unknown(metric: str, parameters: dict[str, Any]) -> None:
+    """Raise if a distance was given a parameter that it does not take."""
+    if parameters:
+        raise TypeError(f"metric {metric!r} takes no parameter {min(parameters)!r}.")
+
+
+# ------------------------------------------------------------------------------ functions of users
+
+
+def user_distance(f: Any, parameters: dict[str, Any]) -> Distance:
+    """The distance of a function of two rows: compiled, or called as Python if it cannot be."""
+    name = getattr(f, "__name__", type(f).__name__)
+    if parameters:
+        bound: Any = lambda x, y: f(x, y, **parameters)
+        return Distance(name, f=bound, python=True)
+    try:
+        compiled_rows(f)
+    except Exception:  # noqa: BLE001  Numba raises many kinds; Python runs what it cannot compile
+        return Distance(name, f=f, python=True)
+    return Distance(name, f=f)
+
+
+@cache
+def compiled_rows(f: Any) -> Any:
+    """The address by which kernels call f(x, y) of two contiguous rows: one type for all f."""
+    if PURE_PYTHON:
+        return getattr(f, "py_func", f)
+    numba = import_numba()
+    row = numba.types.Array(numba.float64, 1, "C")
+    make = numba.cfunc(numba.float64(row, row), error_model="numpy")
+    return make(getattr(f, "py_func", f))
+
+
+def check_sphere(p: int) -> None:
+    """Raise unless points on a sphere have two columns."""
+    if p != 2:
+        raise ValueError(
+            "Haversine distance only valid in 2 dimensions: latitude and longitude, in radians."
+        )
+
+
+def tree_distance(distance: Distance, X: Array) -> Distance:
+    """The distance as a ball tree may use it, after a look at some of the rows.
+
+    A function that is not symmetric is refused; one that breaks the triangle inequality is marked,
+    so that no ball is left out because of it.
+    """
+    if distance.f is haversine:
+        check_sphere(X.shape[1])
+    ours = any(distance.f is f for f, _ in ROW_FUNCTIONS.values())  # names may be the user's
+    if distance.f is None or ours or not len(X):
+        return distance
+    some = distance.prepare(X[:: max(1, len(X) // 8)][:8])
+    D = np.array([[float(distance.f(x, y)) for y in some] for x in some])
+    slack = 1e-9 * np.abs(D).max(initial=0.0)
+    if not np.allclose(D, D.T, rtol=1e-9, atol=slack, equal_nan=True):
+        raise ValueError(
+            f"metric {distance.name} is not symmetric: d(x, y) != d(y, x) for some rows. Trees "
+            'need a metric; use algorithm="brute".'
+        )
+    breaks = (D[:, None, :] > D[:, :, None] + D[None, :, :] + slack).any()
+    return replace(distance, triangle=False) if breaks else distance

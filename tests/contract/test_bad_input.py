@@ -1,0 +1,130 @@
+"""Extreme scales, weights and rates: every estimator refuses them or predicts finite numbers"""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+from mlreplica.core.card import card_of
+from mlreplica.discovery import all_estimators
+from mlreplica.warmup import settings
+
+N = 40
+METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+CARDS = [card for _, estimator in all_estimators() if (card := card_of(estimator))]
+RATES = "learning_rate", "eta0", "C", "alpha"
+
+
+def table(task):
+    """Rows and a target that suits the task."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, 3))
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(N)
+    if task == "regression":
+        return X, np.abs(y)  # also counts or rates
+    if task == "classification":
+        return X, np.where(y > 0, "yes", "no")
+    return X, None
+
+
+def rows_of_1e300(card, X, y):
+    return X * 1e300, y, None, {}
+
+
+def target_of_1e300(card, X, y):
+    return (X, y * 1e300, None, {}) if card.task == "regression" else None
+
+
+def rows_of_1e_300(card, X, y):
+    return X * 1e-300, y, None, {}
+
+
+def heavy_weights(card, X, y):
+    return X, y, np.full(N, 1e300), {}
+
+
+def heavy_weights_and_a_share_of_rows(card, X, y):
+    names = inspect.signature(card.estimator).parameters
+    if "max_samples" not in names:
+        return None
+    bootstrap = {"bootstrap": True} if "bootstrap" in names else {}
+    return X, y, np.full(N, 1e300), {"max_samples": 0.5, **bootstrap}
+
+
+def few_weights(card, X, y):
+    weight = np.zeros(N)
+    weight[[0, 1, *np.unique(y, return_index=True)[1][:2]] if y is not None else [0, 1]] = 1.0
+    return X, y, weight, {}
+
+
+def few_weights_and_a_share_of_rows(card, X, y):
+    names = inspect.signature(card.estimator).parameters
+    share = {"subsample": 0.3} if "subsample" in names else {"max_samples": 0.3}
+    if next(iter(share)) not in names:
+        return None
+    return *few_weights(card, X, y)[:3], share
+
+
+def a_class_without_weight(card, X, y):
+    if "class_weight" not in inspect.signature(card.estimator).parameters or y is None:
+        return None
+    three = np.where(X[:, 2] > 0.5, "maybe", y)
+    return X, three, None, {"class_weight": {"yes": 0.0, "no": 1.0, "maybe": 1.0}}
+
+
+def enormous_rates(card, X, y):
+    names = inspect.signature(card.estimator).parameters
+    numbers = {name for name in RATES if name in names and not isinstance(names[name].default, str)}
+    if not numbers:
+        return None
+    return X, y, None, dict.fromkeys(numbers, 1e10)
+
+
+def enormous_constant_rates(card, X, y):
+    names = inspect.signature(card.estimator).parameters
+    if "eta0" not in names or "learning_rate" not in names:
+        return None
+    return X, y, None, {"eta0": 1e10, "learning_rate": "constant"}
+
+
+SITUATIONS = [
+    rows_of_1e300,
+    target_of_1e300,
+    rows_of_1e_300,
+    heavy_weights,
+    heavy_weights_and_a_share_of_rows,
+    few_weights,
+    few_weights_and_a_share_of_rows,
+    a_class_without_weight,
+    enormous_rates,
+    enormous_constant_rates,
+]
+
+
+CASES = [
+    pytest.param(card, *case, id=f"{card.name}-{situation.__name__}")
+    for card in CARDS
+    if not card.data  # rows and a target, or rows alone
+    for situation in SITUATIONS
+    if (case := situation(card, *table(card.task)))
+    and (case[2] is None or "sample_weight" in inspect.signature(card.estimator.fit).parameters)
+]
+
+
+@pytest.mark.parametrize(("card", "X", "y", "weight", "changes"), CASES)
+def test_refused_or_finite(card, X, y, weight, changes):
+    model = card.estimator(**settings(card.estimator)[0][0] | changes)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        for allowed in (UserWarning, RuntimeWarning, FutureWarning):
+            warnings.simplefilter("ignore", allowed)  # to warn is enough; numbers are looked at
+        try:
+            model.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+        except ValueError as error:
+            assert len(str(error)) > 20, "an error says what to do"  # noqa: PT017
+            return
+        for name in METHODS:
+            if hasattr(model, name):
+                found = getattr(model, name)(X)
+                found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+                assert found.dtype.kind in "USO" or np.isfinite(found).all(), name
