@@ -1,0 +1,411 @@
+r"""Points: what k-means asks of rows, dense or sparse, in single or double precision
+
+The nearest of k centres is the one with the largest score, since ‖x‖² is the same for all:
+
+    ‖x − c‖² = ‖x‖² − 2 (xᵀc − ½‖c‖²)                                                      (10)
+
+Scores are computed in single precision, twice as fast, and their rounding is bounded: with unit
+roundoff ε, p columns and C the longest centre, 2(xᵀc − ½‖c‖²) is wrong by at most
+
+    e = (p + 4) ε (‖x‖² + ‖C‖²).                                                            (11)
+
+Where the two best scores differ by more, the nearest centre is certain; the few other rows are
+compared again by differences in double precision. So labels are those of double precision.
+
+Dense rows of few columns go through `score_lanes`, 64 rows side by side in SIMD registers; wide
+rows through a matrix product; sparse rows are multiplied with all centres at once. Rows are never
+copied: a block of them is moved to the origin `shift`, near their mean, when it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from mlreplica.core.compile.jit import SAFE, kernel
+from mlreplica.core.compile.threads import run, split
+
+LANES = 64
+WIDE = 40  # columns from which a matrix product is faster than lanes
+BLOCK = 1 << 16  # entries of a product that stay in cache
+FAR = 1e36  # ½‖c‖² of a centre that pads the table; entries are below 1e12
+RARE = 0.05  # share of rows in doubt above which single precision does not pay
+FINITE = SAFE | {"nnan"}  # rows have been checked, and scaled so that no score overflows
+
+
+@kernel(fastmath=FINITE)
+def score_lanes(X, rows, shift, C, half, name, eps, near, upper, lower, x, lanes, doubt):
+    """Label each row by (10) and bound its two least distances; list the rows in doubt, by (11)."""
+    n, p, doubts = len(rows), X.shape[1], 0
+    k, width = C.shape
+    first, second, a, b = lanes[0], lanes[1], lanes[2], lanes[3]
+    x_sq, label = lanes[4], lanes[5]
+    longest = 0.0
+    for c in range(k):
+        longest = max(longest, 2.0 * half[c] if half[c] < FAR else 0.0)
+    for start in range(0, n, LANES):
+        size = min(LANES, n - start)
+        for lane in range(LANES):
+            x_i = X[rows[start + min(lane, size - 1)]]
+            for j in range(p):
+                x[j, lane] = x_i[j] - shift[j]
+        for lane in range(LANES):
+            first[lane] = second[lane] = -half[k]
+            x_sq[lane] = label[lane] = name[0]
+        for j in range(p):
+            y = x[j]
+            for lane in range(LANES):
+                x_sq[lane] += y[lane] * y[lane]
+        for c in range(0, k, 2):
+            h0, h1, name0, name1 = -half[c], -half[c + 1], name[c], name[c + 1]
+            for lane in range(LANES):
+                a[lane] = h0
+                b[lane] = h1
+            for j in range(0, width, 4):
+                a0, a1, a2, a3 = C[c, j], C[c, j + 1], C[c, j + 2], C[c, j + 3]
+                b0, b1, b2, b3 = C[c + 1, j], C[c + 1, j + 1], C[c + 1, j + 2], C[c + 1, j + 3]
+                y0, y1, y2, y3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+                for lane in range(LANES):
+                    x0, x1, x2, x3 = y0[lane], y1[lane], y2[lane], y3[lane]
+                    a[lane] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
+                    b[lane] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
+            for lane in range(LANES):
+                v, best, runner, g = a[lane], first[lane], second[lane], label[lane]
+                less = min(v, best)
+                runner = max(runner, less)
+                g = name0 if v > best else g
+                best = max(best, v)
+                v = b[lane]
+                less = min(v, best)
+                second[lane] = max(runner, less)
+                label[lane] = name1 if v > best else g
+                first[lane] = max(best, v)
+        for lane in range(size):
+            i, sq = rows[start + lane], np.float64(x_sq[lane])
+            e = eps * (p + 4) * (sq + longest)
+            near[i] = np.int32(label[lane])
+            upper[i] = np.sqrt(max(sq - 2.0 * first[lane], 0.0) + 2.0 * e)
+            lower[i] = np.sqrt(max(sq - 2.0 * second[lane] - 2.0 * e, 0.0))
+            doubt[doubts] = i
+            doubts += 2.0 * (first[lane] - second[lane]) <= 2.0 * e
+    return doubts
+
+
+@kernel
+def compare(X, rows, shift, C, near, upper, lower):
+    """The same by differences in double precision, a row at a time."""
+    k, p = C.shape
+    for r in range(len(rows)):
+        i = rows[r]
+        x_i, first, second, g = X[i], np.inf, np.inf, 0
+        for c in range(k):
+            d = 0.0
+            for j in range(p):
+                v = (x_i[j] - shift[j]) - C[c, j]
+                d += v * v
+            if d < first:
+                first, second, g = d, first, c
+            elif d < second:
+                second = d
+        near[i], upper[i], lower[i] = g, np.sqrt(first), np.sqrt(second)
+
+
+@kernel
+def gather(X, rows, shift, Y, x_sq):
+    """Y ← the rows, about the origin; x_sq ← ‖x‖²."""
+    for r in range(len(rows)):
+        x_i, y, s = X[rows[r]], Y[r], 0.0
+        for j in range(len(shift)):
+            v = x_i[j] - shift[j]
+            y[j] = v
+            s += v * v
+        x_sq[r] = s
+
+
+@kernel(fastmath=FINITE)
+def settle_scores(S, x_sq, half, longest, eps, rows, near, upper, lower, doubt, doubts):
+    """What `score_lanes` does, from the products xᵀc in S, which are overwritten."""
+    k = S.shape[1]
+    for r in range(len(rows)):
+        s, i, least = S[r], rows[r], -half[k]
+        best = runner = least
+        for c in range(k):
+            s[c] -= half[c]
+            best = max(best, s[c])
+        g = np.int32(0)
+        while s[g] != best:
+            g += np.int32(1)
+        s[g] = least
+        for c in range(k):
+            runner = max(runner, s[c])
+        near[i] = g
+        e = eps * (x_sq[r] + longest)
+        upper[i] = np.sqrt(max(x_sq[r] - 2.0 * best, 0.0) + 2.0 * e)
+        lower[i] = np.sqrt(max(x_sq[r] - 2.0 * runner - 2.0 * e, 0.0))
+        doubt[doubts] = i
+        doubts += best - runner <= e
+    return doubts
+
+
+@kernel
+def multiply_sparse(start, columns, data, rows, CT, S):
+    """S ← xᵀc for each row and centre: every entry of a row meets all centres at once."""
+    k = CT.shape[1]
+    for r in range(len(rows)):
+        s = S[r]
+        for c in range(k):
+            s[c] = 0.0
+        for t in range(start[rows[r]], start[rows[r] + 1]):
+            v, row = np.float64(data[t]), CT[columns[t]]
+            for c in range(k):
+                s[c] += v * row[c]
+
+
+@kernel
+def distances_dense(X, rows, shift, C, labels, out):
+    """out[i] ← ‖x_i − c‖² with the centre that `labels` names."""
+    for r in range(len(rows)):
+        i = rows[r]
+        x_i, c, s = X[i], C[labels[i]], 0.0
+        for j in range(len(shift)):
+            v = (x_i[j] - shift[j]) - c[j]
+            s += v * v
+        out[i] = s
+
+
+@kernel
+def distances_to_few(X, shift, CT, acc, D):
+    """D[t, i] ← ‖x_i − c_t‖² for few centres, side by side in the rows of CT."""
+    n, p = X.shape
+    few = len(D)
+    for i in range(n):
+        x_i = X[i]
+        for t in range(len(acc)):
+            acc[t] = 0.0
+        for j in range(0, p - 3, 4):
+            x0, x1 = x_i[j] - shift[j], x_i[j + 1] - shift[j + 1]
+            x2, x3 = x_i[j + 2] - shift[j + 2], x_i[j + 3] - shift[j + 3]
+            c0, c1, c2, c3 = CT[j], CT[j + 1], CT[j + 2], CT[j + 3]
+            for t in range(len(acc)):
+                d0, d1, d2, d3 = x0 - c0[t], x1 - c1[t], x2 - c2[t], x3 - c3[t]
+                acc[t] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+        for j in range(p - p % 4, p):
+            c0 = CT[j]
+            for t in range(len(acc)):
+                d0 = x_i[j] - shift[j] - c0[t]
+                acc[t] += d0 * d0
+        for t in range(few):
+            D[t, i] = acc[t]
+
+
+@kernel
+def distances_sparse(start, columns, data, x_sq, rows, C, c_sq, labels, out):
+    """The same of sparse rows, by (10)."""
+    for r in range(len(rows)):
+        i = rows[r]
+        c, s = C[labels[i]], 0.0
+        for t in range(start[i], start[i + 1]):
+            s += data[t] * c[columns[t]]
+        out[i] = max(x_sq[i] - 2.0 * s + c_sq[labels[i]], 0.0)
+
+
+@kernel
+def transfer_dense(X, rows, shift, w, near, labels, sums, total, count):
+    """Move the rows whose label changes from one sum to another; return how many there were."""
+    moved = 0
+    for r in range(len(rows)):
+        i = rows[r]
+        new, old = near[i], labels[i]
+        if new == old:
+            continue
+        moved += 1
+        labels[i] = new
+        if w[i] == 0.0:
+            continue
+        x_i = X[i]
+        for j in range(len(shift)):
+            sums[new, j] += w[i] * (x_i[j] - shift[j])
+        total[new] += w[i]
+        count[new] += 1
+        if old >= 0:
+            for j in range(len(shift)):
+                sums[old, j] -= w[i] * (x_i[j] - shift[j])
+            total[old] -= w[i]
+            count[old] -= 1
+    return moved
+
+
+@kernel
+def transfer_sparse(start, columns, data, rows, w, near, labels, sums, total, count):
+    """The same of sparse rows."""
+    moved = 0
+    for r in range(len(rows)):
+        i = rows[r]
+        new, old = near[i], labels[i]
+        if new == old:
+            continue
+        moved += 1
+        labels[i] = new
+        if w[i] == 0.0:
+            continue
+        for t in range(start[i], start[i + 1]):
+            sums[new, columns[t]] += w[i] * data[t]
+            if old >= 0:
+                sums[old, columns[t]] -= w[i] * data[t]
+        total[new] += w[i]
+        count[new] += 1
+        if old >= 0:
+            total[old] -= w[i]
+            count[old] -= 1
+    return moved
+
+
+class Table(NamedTuple):
+    """Centres as the kernels read them."""
+
+    C: Any  # (k, p)
+    c_sq: Any  # ‖c‖²
+    CT: Any  # (p, k) in the precision of scores
+    padded: Any  # (k up to even, p up to a multiple of 4) in the same
+    half: Any  # ½‖c‖² of `padded` and a number that is larger than all
+    name: Any  # 0, 1, 2 … in the same
+
+
+def table_of(C: Any, dtype: Any = np.float32) -> Table:
+    """The table of centres (k, p)."""
+    C = np.ascontiguousarray(C, dtype=np.float64)
+    k, p = C.shape
+    even = k + k % 2
+    padded, half = np.zeros((even, p + -p % 4), dtype), np.full(even + 1, FAR, dtype)
+    padded[:k, :p] = C
+    c_sq = np.einsum("ij,ij->i", C, C)
+    half[:k] = 0.5 * c_sq
+    CT = np.ascontiguousarray(C.T, dtype=dtype)
+    return Table(C, c_sq, CT, padded, half, np.arange(even + 1, dtype=dtype))
+
+
+class Points:
+    """Rows and the origin from which centres are measured.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix (n, p)
+        Read only.
+    centred : bool, default=True
+        Whether the origin of dense rows is near their mean; else it is 0.
+    """
+
+    def __init__(self, X: Any, centred: bool = True) -> None:
+        self.X, (self.n, self.p) = X, X.shape
+        self.sparse = sp.issparse(X)
+        self.shift = np.zeros(self.p)
+        if centred and not self.sparse:
+            sums = run(lambda part: X[part].sum(axis=0, dtype=np.float64), self.parts())
+            self.shift = sum(sums) / self.n
+        if self.sparse:
+            self.triple = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+            squares = np.asarray(X.data, dtype=np.float64) ** 2
+            row = np.repeat(np.arange(self.n), np.diff(X.indptr))
+            self.x_sq = np.bincount(row, squares, minlength=self.n)
+        self.all, self.dtype = np.arange(self.n), np.float64 if self.sparse else np.float32
+
+    def parts(self) -> list[slice]:
+        """Parts for threads; where they begin depends on the shape alone."""
+        return split(self.n, 32, least=max(1024, (1 << 19) // self.p))
+
+    def row(self, i: Any) -> Any:
+        """Rows i as an array, about the origin."""
+        rows = self.X[i].toarray() if self.sparse else self.X[i]
+        return np.asarray(rows, dtype=np.float64) - self.shift
+
+    def mean(self, w: Any) -> Any:
+        """The weighted mean of the rows, about the origin."""
+        sums = run(lambda part: w[part] @ self.X[part], self.parts())
+        return sum(sums) / w.sum() - self.shift
+
+    def nearest(self, table: Table, rows: Any, near: Any, upper: Any, lower: Any) -> None:
+        """Set near, upper and lower of these rows: the nearest centre, the two least distances."""
+        if not self.sparse and len(rows) * len(table.C) < 64:
+            compare(self.X, rows, self.shift, table.C, near, upper, lower)
+            return
+        kind, doubt = table.half.dtype, np.empty(len(rows) + 1, dtype=np.int64)
+        eps = float(np.finfo(kind).eps) / 2
+        if self.sparse or self.p >= WIDE:
+            doubts = self._by_products(table, rows, eps, near, upper, lower, doubt)
+        else:
+            x, lanes = np.zeros((table.padded.shape[1], LANES), kind), np.empty((6, LANES), kind)
+            scores = table.padded, table.half, table.name, eps
+            doubts = score_lanes(
+                self.X, rows, self.shift, *scores, near, upper, lower, x, lanes, doubt
+            )
+        if not self.sparse:
+            compare(self.X, doubt[:doubts], self.shift, table.C, near, upper, lower)
+            if doubts > RARE * len(rows) + 100:
+                self.dtype = np.float64
+
+    def _by_products(self, table, rows, eps, near, upper, lower, doubt):
+        """`nearest` for wide or sparse rows; returns how many are in doubt."""
+        k, kind, doubts = len(table.C), table.CT.dtype, 0
+        size = max(16, min(len(rows), BLOCK // k))
+        S, Y = np.empty((size, k), kind), np.empty((0 if self.sparse else size, self.p), kind)
+        x_sq, longest = np.empty(size), table.c_sq.max()
+        for first in range(0, len(rows), size):
+            some = rows[first : first + size]
+            if self.sparse:
+                multiply_sparse(*self.triple, some, table.CT, S)
+                x_sq[: len(some)] = self.x_sq[some]
+            else:
+                gather(self.X, some, self.shift, Y, x_sq)
+                np.dot(Y[: len(some)], table.CT, out=S[: len(some)])
+            doubts = settle_scores(
+                S, x_sq, table.half, longest, eps * (self.p + 4), some, near, upper, lower,
+                doubt, doubts,
+            )  # fmt: skip
+        return doubts
+
+    def few_distances(self, C: Any, part: slice) -> Any:
+        """‖x − c‖² of the rows of a part and of few centres, (centres, rows)."""
+        few, D = len(C), np.empty((len(C), part.stop - part.start))
+        if self.sparse:
+            for t, out in enumerate(D):
+                name = np.full(self.n, t, np.int32)
+                whole = np.empty(self.n)
+                self.own_distances(table_of(C, np.float64), self.all[part], name, whole)
+                out[:] = whole[part]
+            return D
+        CT = np.zeros((self.p, few + -few % 8))
+        CT[:, :few] = C.T
+        distances_to_few(self.X[part], self.shift, CT, np.empty(CT.shape[1]), D)
+        return D
+
+    def table(self, C: Any) -> Table:
+        """The table of centres in the precision that suits these rows."""
+        return table_of(C, self.dtype)
+
+    def own_distances(self, table: Table, rows: Any, labels: Any, out: Any) -> None:
+        """Set out[i] = ‖x_i − c‖² for these rows, c being the centre that `labels` names."""
+        if self.sparse:
+            distances_sparse(*self.triple, self.x_sq, rows, table.C, table.c_sq, labels, out)
+        else:
+            distances_dense(self.X, rows, self.shift, table.C, labels, out)
+
+    def transfer(self, rows: Any, w: Any, near: Any, labels: Any, sums: Any) -> int:
+        """Bring labels and sums up to date with `near`; return how many labels changed."""
+        if self.sparse:
+            return int(transfer_sparse(*self.triple, rows, w, near, labels, *sums))
+        return int(transfer_dense(self.X, rows, self.shift, w, near, labels, *sums))
+
+    def labels(self, C: Any) -> Any:
+        """The nearest centre of every row, int32."""
+        near, upper, lower = np.empty(self.n, np.int32), np.empty(self.n), np.empty(self.n)
+        table = self.table(C)
+        run(lambda part: self.nearest(table, self.all[part], near, upper, lower), self.parts())
+        return near
+
+    def squares(self, C: Any, labels: Any) -> Any:
+        """‖x_i − c‖² of every row with its own centre."""
+        out, table = np.empty(self.n), self.table(C)
+        run(lambda part: self.own_distances(table, self.all[part], labels, out), self.parts())
+        return out

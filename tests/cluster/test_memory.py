@@ -1,0 +1,38 @@
+"""Memory: the data are held once, and what is held besides grows with the rows, never with n²"""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mlreplica.cluster import DBSCAN, HDBSCAN, KMeans
+from mlreplica.mixture import GaussianMixture
+
+
+def extra(model, X):
+    """The most that a fit held besides X, in sizes of X."""
+    model.fit(X[:500])  # compiled by now
+    tracemalloc.start()
+    try:
+        model.fit(X)
+        return tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("model", "columns", "most"),
+    [
+        (KMeans(5, random_state=0, max_iter=5), 20, 0.6),
+        (GaussianMixture(3, max_iter=3, random_state=0), 20, 1.2),
+        (DBSCAN(eps=100.0), 3, 8.0),  # all rows are neighbours of all
+        (HDBSCAN(), 3, 40.0),  # the m nearest rows of each
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_memory_is_linear_in_the_rows(model, columns, most):
+    rng = np.random.default_rng(0)
+    few, many = (extra(model, rng.normal(size=(n, columns))) for n in (8000, 16000))
+    assert few < most
+    assert many < 1.1 * few
