@@ -37,17 +37,27 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import _check_psd_eigenvalues, validate_data
+from sklearn.utils.validation import validate_data
 
+from mlreplica.core.card import Card
+from mlreplica.core.compat import (
+    Interval,
+    StrOptions,
+    _check_psd_eigenvalues,
+    _fit_context,
+)
+from mlreplica.core.compile.threads import one_blas_thread
+from mlreplica.core.formulas.kernel_words import (
+    WORDS,
+    from_words,
+    is_precomputed,
+    square,
+)
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.kernel_words import WORDS, from_words, is_precomputed, square
-from mlreplica.core.parallel import one_blas_thread
 from mlreplica.core.validation import FLOATS, new_rows
 from mlreplica.kernel_ridge import KernelRidge
 
@@ -142,6 +152,19 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
     (1797, 7)
     """
 
+    card = Card(
+        page="kernel-pca",
+        checks="kernel_rows",
+        input="rows",
+        use="a picture, or a few columns, of rows that lie along curves",
+        good="finds curved directions; any kernel; can map back to X",
+        bad="keeps every training row; the kernel must be chosen without a target",
+        time="O(n² p) for the kernel, O(n²) per component and step",
+        memory="O(n²)",
+        rescaling="needed: kernels compare columns in their units",
+        instead="scikit-learn's PCA for straight directions, Nystroem as input of a linear model",
+    )
+
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "kernel": [StrOptions(WORDS), callable],
@@ -225,7 +248,13 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         else:
             Z = X.astype(float, copy=False)
             K = self.kernel_.block(Z, Z)
-        values, V = self._eigenpairs(K)
+        vars(self).update(self._attributes(X, K, *self._eigenpairs(X, K)))
+        if self.fit_inverse_transform:
+            self._learn_the_way_back(X, self.eigenvectors_ * np.sqrt(self.eigenvalues_))
+        return self
+
+    def _attributes(self, X, K, values, V):
+        """The fitted attributes from eigenvalues and -vectors."""
         values = _check_psd_eigenvalues(values)
         order = np.argsort(-values, kind="stable")
         if self.remove_zero_eig or self.n_components is None:
@@ -235,12 +264,8 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         A = np.divide(V, roots, out=np.zeros_like(V), where=roots > 0.0)
         A -= A.mean(axis=0)
         offset = symmetric_times(K, np.ones((1, len(K))))[0] / len(K) @ A  # Σ_i a_i m_i of (4)
-        self.eigenvalues_, self.eigenvectors_ = values.astype(X.dtype), V.astype(X.dtype)
-        self._A, self._offset = A.astype(X.dtype), offset.astype(X.dtype)
-        self.X_fit_ = X
-        if self.fit_inverse_transform:
-            self._learn_the_way_back(X, V * roots)
-        return self
+        found = {"eigenvalues_": values, "eigenvectors_": V, "_A": A, "_offset": offset}
+        return {name: value.astype(X.dtype) for name, value in found.items()} | {"X_fit_": X}
 
     def fit_transform(self, X, y=None):
         """Find the components and give those of the training rows.
@@ -296,7 +321,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         X = check_array(X, dtype=FLOATS)
         return self.kernel_.times(X, self.X_transformed_fit_, self.dual_coef_)
 
-    def _eigenpairs(self, K):
+    def _eigenpairs(self, X, K):
         """Eigenvalues and -vectors of J K J by the solver that was chosen."""
         n = len(K)
         k = min(n, self.n_components or n)
@@ -317,7 +342,14 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if passes:
             options = {"max_iter": passes, "advice": None}
         with one_blas_thread():  # all other products of a pass are small
-            state = iterate(self, states, watch="residual", unit="passes", **options)
+            state = iterate(
+                self,
+                states,
+                watch="residual",
+                unit="passes",
+                publish=lambda s: self._attributes(X, K, s.eigenvalues, s.vectors()),
+                **options,
+            )
         return state.eigenvalues, state.vectors()
 
     def _powers(self, k, n):

@@ -12,8 +12,8 @@ either for one vector, which reads K for each, or for many, which copies K first
 
 import numpy as np
 
-from mlreplica.core.jit import kernel
-from mlreplica.core.parallel import n_threads, run
+from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import n_threads, run
 
 STRIP = 512  # columns of four rows that are worked on at a time: 16 KB
 ALONE = 2048  # rows of a matrix that one thread has multiplied before others are awake
