@@ -1,0 +1,124 @@
+"""Emissions of any kind, side by side and of one's own; how many states; attributes of words"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+import mlreplica
+from mlreplica.sequence import (
+    HMM,
+    CategoricalHMM,
+    GaussianHMM,
+    PoissonHMM,
+    WordFeatures,
+    select_n_components,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def table(n=120):
+    """A number, a count and a symbol per row, of two regimes."""
+    rng, z = np.random.default_rng(0), np.repeat([0, 1, 0, 1], n // 4)
+    number = np.array([0.0, 2.0])[z] + rng.normal(size=n)
+    symbol = (rng.random(n) < 0.2 + 0.6 * z).astype(float)
+    return np.column_stack([number, rng.poisson(np.array([2, 7])[z]), symbol]), z
+
+
+def mixed():
+    return [(GaussianHMM(), [0]), (PoissonHMM(), [1]), (CategoricalHMM(), [2])]
+
+
+def test_columns_of_different_kinds_multiply_and_likelihood_rises():
+    X, z = table()
+    model = HMM(2, mixed(), random_state=0, n_iter=30, tol=-np.inf).fit(X)
+    assert np.diff(model.history_).min() > -1e-7 - 0.02  # GaussianHMM's prior of variances
+    (normal, _), (poisson, _), (symbols, _) = model.emissions_
+    k = int(normal.means_[:, 0].argmax())
+    expected = (
+        stats.norm.logpdf(X[:, 0], normal.means_[k, 0], normal.covars_[k, 0, 0] ** 0.5)
+        + stats.poisson.logpmf(X[:, 1], poisson.lambdas_[k, 0])
+        + np.log(symbols.emissionprob_[k, X[:, 2].astype(int)])
+    )
+    assert_allclose(model.log_density(X)[:, k], expected, rtol=1e-10)
+    states = model.predict(X)
+    assert max((states == z).mean(), (states != z).mean()) > 0.95
+    row, _ = model.sample(5, random_state=0)
+    assert row.shape == (5, 3)
+    with pytest.raises(ValueError, match="must be numbers below 3"):
+        HMM(2, [(GaussianHMM(), [3])]).fit(X)
+    assert not hasattr(model, "partial_fit")
+
+
+def test_one_emission_is_the_model_of_that_emission(tmp_path):
+    X, _ = table()
+    X = X[:, :2]
+    alone = GaussianHMM(2, random_state=0, n_iter=8, tol=-np.inf).fit(X)
+    within = HMM(2, random_state=0, n_iter=8, tol=-np.inf).fit(X)
+    assert_allclose(within.history_, alone.history_, rtol=1e-10)
+    assert_allclose(within.emissions_[0][0].means_, alone.means_, rtol=1e-8)
+    assert_array_equal(within.emissions_[0][0].predict(X), within.predict(X))
+    again = mlreplica.load(mlreplica.save(within, tmp_path / "m.skops"))
+    assert_array_equal(again.predict_proba(X), within.predict_proba(X))
+
+
+class Laplace:
+    """An emission as a user writes it: absolute deviations from a median."""
+
+    def start(self, X, n_components, random_state):
+        spread = np.linspace(0.2, 0.8, n_components)
+        self.middle, self.scale = np.quantile(X[:, 0], spread), np.full(n_components, X.std())
+
+    def log_density(self, X):
+        return -np.abs(X - self.middle) / self.scale - np.log(2 * self.scale)
+
+    def m_step(self, X, gamma):
+        order = X[:, 0].argsort()
+        shares = np.cumsum(gamma[order], axis=0) / gamma.sum(axis=0)
+        self.middle = X[order, 0][(shares >= 0.5).argmax(axis=0)]
+        self.scale = (gamma * np.abs(X - self.middle)).sum(axis=0) / gamma.sum(axis=0)
+
+    def sample(self, state, random_state):
+        return random_state.laplace(self.middle[state], self.scale[state])
+
+
+def test_an_emission_of_your_own():
+    X, _ = table()
+    model = HMM(2, Laplace(), random_state=0, n_iter=40, tol=-np.inf).fit(X[:, :1])
+    assert np.diff(model.history_).min() > -1e-7
+    assert_allclose(np.sort(model.emissions_[0][0].middle), [0, 2], atol=0.5)
+    assert model.sample(3, random_state=0)[0].shape == (3, 1)
+
+    class Wrong(Laplace):
+        def log_density(self, X):
+            return np.full((len(X), 2), np.nan)
+
+    with pytest.raises(ValueError, match="finite numbers or −inf"):
+        HMM(2, Wrong()).fit(X[:, :1])
+
+
+@pytest.mark.parametrize("criterion", ["bic", "aic", "held-out"])
+def test_the_number_of_states_is_found(criterion):
+    X, _ = table(240)
+    model = GaussianHMM(random_state=0, n_init=2)
+    found = select_n_components(model, X[:, :2], (1, 2), criterion=criterion)
+    assert found.best_model.n_components == 2
+    assert found.scores[1] < found.scores[0]
+    with pytest.raises(ValueError, match="criterion must be"):
+        select_n_components(model, X, criterion="best")
+
+
+def test_words_and_templates():
+    rows = [[("Dogs", "N"), ("bark", "V")]]
+    first, second = WordFeatures(window=1, prefixes=(2,), suffixes=(2,)).transform(rows)[0]
+    assert first["word"] == "dogs"
+    assert first["prefix2"] == "Do"
+    assert first["+1:tag1"] == "V"
+    assert "begin" in first
+    assert second["-1:shape"] == "Xx"
+    lines = ["# remark", "U0:%x[-1,0]", "U1:%x[0,0]/%x[1,1]", "B"]
+    items = WordFeatures(templates=lines).transform(rows)[0]
+    assert items == [{"U0": "_B-1", "U1": "Dogs/V"}, {"U0": "Dogs", "U1": "bark/_B+1"}]
+    with pytest.raises(ValueError, match="A template looks like"):
+        WordFeatures(templates=["U0:word"]).transform(rows)
