@@ -1,0 +1,475 @@
+"""What all samplers share: starts, seeds, threads, going on, files, interrupts, warnings"""
+
+import logging
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from mlreplica.callbacks import Trace
+from mlreplica.core.compile.jit import PURE_PYTHON
+from mlreplica.mcmc import (
+    HMC,
+    NUTS,
+    Ensemble,
+    Gibbs,
+    Ising,
+    MetropolisHastings,
+    MonteCarloWarning,
+    Slice,
+    interval,
+    positive,
+    real,
+    simulated_annealing,
+)
+from mlreplica.mcmc.density import LogDensity, evaluate, evaluate_gradient
+
+QUIET = {"warn": False, "random_state": 0}
+
+
+def normal(x):
+    return -0.5 * (x[0] ** 2 + (x[1] - x[0]) ** 2)
+
+
+def slope(x):
+    return np.array([x[1] - 2.0 * x[0], x[0] - x[1]])
+
+
+def draw_first(x, rng):
+    return rng.normal(0.5 * x[1], 0.5**0.5)
+
+
+def draw_second(x, rng):
+    return rng.normal(x[0], 1.0)
+
+
+def step_away(x, rng):
+    return np.array([x[0] + rng.standard_normal(), x[1] + rng.standard_normal()])
+
+
+SAMPLERS = {
+    "metropolis": lambda: MetropolisHastings(normal),
+    "own proposal": lambda: MetropolisHastings(normal, proposal=step_away),
+    "slice": lambda: Slice(normal),
+    "ensemble": lambda: Ensemble(normal),
+    "hmc": lambda: HMC(normal, slope),
+    "nuts": lambda: NUTS(normal, slope),
+    "gibbs": lambda: Gibbs([draw_first, draw_second]),
+}
+every = pytest.mark.parametrize("name", SAMPLERS)
+
+
+@every
+def test_draws_depend_on_the_seed_and_not_on_threads_or_blocks(name, monkeypatch):
+    sampler = SAMPLERS[name]()
+    a = sampler.sample([0.0, 0.0], 200, n_warmup=100, n_jobs=1, **QUIET)
+    monkeypatch.setattr("mlreplica.mcmc.sampler.BLOCK_SECONDS", 1e-4)
+    b = sampler.sample([0.0, 0.0], 200, n_warmup=100, n_jobs=2, **QUIET)
+    c = sampler.sample([0.0, 0.0], 200, n_warmup=100, warn=False, random_state=1)
+    np.testing.assert_array_equal(a.array, b.array)
+    assert not np.array_equal(a.array, c.array)
+    assert len({chain.tobytes() for chain in a.array}) == len(a.array)  # no two chains are alike
+    np.testing.assert_allclose(a.flat().mean(axis=0), 0.0, atol=0.6)
+
+
+@every
+def test_continued_draws_are_those_of_one_long_run(name):
+    sampler = SAMPLERS[name]()
+    long = sampler.sample([0.0, 0.0], 150, n_warmup=50, n_chains=2, **QUIET)
+    short = sampler.sample([0.0, 0.0], 100, n_warmup=50, n_chains=2, **QUIET)
+    np.testing.assert_array_equal(sampler.sample(short, 50, warn=False).array, long.array)
+    np.testing.assert_array_equal(short.array, long.array[:, :100])  # and is itself unchanged
+
+
+@every
+def test_a_run_that_was_stopped_goes_on_from_its_file(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("mlreplica.mcmc.sampler.SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("mlreplica.mcmc.sampler.BLOCK_SECONDS", 1e-4)
+    sampler, options = SAMPLERS[name](), {"n_warmup": 50, "n_chains": 2, **QUIET}
+    whole = sampler.sample([0.0, 0.0], 300, **options)
+    stop_after(sampler, monkeypatch, 60)
+    file = tmp_path / "run.npz"
+    with pytest.raises(KeyboardInterrupt):
+        sampler.sample([0.0, 0.0], 300, checkpoint=file, **options)
+    kept = sampler.draws_.array
+    assert 0 < kept.shape[1] < 300
+    np.testing.assert_array_equal(kept, whole.array[:, : kept.shape[1]])
+    again = SAMPLERS[name]().sample([0.0, 0.0], 300, checkpoint=file, **options)
+    np.testing.assert_array_equal(again.array, whole.array)
+    with pytest.raises(ValueError, match="holds another run: its n_draws is 300, not 400"):
+        SAMPLERS[name]().sample([0.0, 0.0], 400, checkpoint=file, **options)
+
+
+def stop_after(sampler, monkeypatch, n):
+    """Press Ctrl-C when a chain is asked to draw after its n-th draw."""
+    advance, drawn = sampler.advance, []
+
+    def interrupted(chain, out, *rest):
+        if out is not None:
+            drawn.append(rest[1])
+            if sum(drawn) > 2 * n:
+                raise KeyboardInterrupt
+        return advance(chain, out, *rest)
+
+    monkeypatch.setattr(sampler, "advance", interrupted)
+
+
+def test_callbacks_see_the_progress():
+    trace = Trace()
+    sampler = MetropolisHastings(normal).set_callbacks(trace)
+    draws = sampler.sample([0.0, 0.0], 1000, n_warmup=500, **QUIET)
+    counts = [state["draws"] for state in trace.states]
+    assert counts[-1] == 1000
+    assert 50 < len(counts) <= 100
+    plain = MetropolisHastings(normal).sample([0.0, 0.0], 1000, n_warmup=500, **QUIET)
+    np.testing.assert_array_equal(draws.array, plain.array)
+
+
+def test_draws_as_tables_and_pictures():
+    pd = pytest.importorskip("pandas")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    sampler = NUTS(lambda a, b: -0.5 * a * a - b.sum(), gradient=lambda a, b: (-a, -np.ones(2)),
+                   parameters={"a": real(), "b": positive(2)})  # fmt: skip
+    draws = sampler.sample(None, 300, **QUIET)
+    assert draws["b"].shape == (4, 300, 2)
+    assert draws["b[1]"].shape == (4, 300)
+    assert (draws["b"] > 0).all()
+    frame = draws.to_frame()
+    assert list(frame.columns) == ["a", "b[0]", "b[1]"]
+    assert isinstance(draws.summary().to_frame(), pd.DataFrame)
+    assert str(draws.summary()).count("\n") == 3
+    assert draws.energies.shape == (4, 300)
+    with pytest.raises(KeyError, match="No parameter 'c'"):
+        draws["c"]
+    for plot in (draws.plot_trace, draws.plot_pair, draws.plot_autocorrelation):
+        assert len(plot()) == 3
+        plt.close("all")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        az = pytest.importorskip("arviz")
+        data = draws.to_arviz()
+        np.testing.assert_array_equal(data["posterior"]["b"].values, draws["b"])
+        assert data["sample_stats"]["diverging"].dtype == bool
+        table = az.summary(data, round_to="none")
+    np.testing.assert_allclose(table["r_hat"], draws.rhat(), rtol=1e-10)
+    np.testing.assert_allclose(table["ess_bulk"], draws.ess(), rtol=1e-10)
+
+
+def test_warnings_say_what_to_do():
+    with pytest.warns(MonteCarloWarning, match=r"R̂ is .* for x\[0\].*effective draws"):
+        MetropolisHastings(lambda x: -0.5 * x[0] ** 2, scale=0.05).sample(
+            [[-9.0], [9.0]], 50, n_chains=2, n_warmup=0, random_state=0
+        )
+
+
+# ------------------------------------------------------------------------------ bad input
+
+
+@every
+def test_bad_arguments_of_sample(name):
+    sampler = SAMPLERS[name]()
+    for options, told in (
+        ({"n_draws": 0}, "n_draws must be an integer >= 1, got 0"),
+        ({"n_chains": 1.5}, "n_chains must be an integer >= 1, got 1.5"),
+        ({"n_warmup": -1}, "n_warmup must be an integer >= 0"),
+        ({"thin": 0}, "thin must be"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            sampler.sample([0.0, 0.0], **options)
+    with pytest.raises(ValueError, match="x0"):
+        sampler.sample(np.zeros((3, 2)), n_chains=4)
+    with pytest.raises(ValueError, match=r"x0 .*nan|finite"):
+        sampler.sample([0.0, np.nan])
+
+
+@pytest.mark.parametrize("maker", [MetropolisHastings, Slice, Ensemble])
+def test_densities_that_are_no_numbers_are_named_with_parameter_and_value(maker):
+    def log_of(x):
+        return np.log(x[0])
+
+    with np.errstate(all="ignore"):
+        with pytest.raises(ValueError, match=r"is nan at the start x\[0\] = -1"):
+            maker(log_of).sample([-1.0])
+        with pytest.raises(ValueError, match=r"is -inf at the start x\[0\] = 0"):
+            maker(log_of).sample([0.0])
+        with pytest.raises(ValueError, match=r"is nan at x\[0\] = -.*return -np.inf where"):
+            maker(log_of).sample([1.0], 1000, random_state=0, warn=False)
+
+
+def test_an_exception_inside_the_users_function_comes_out_with_its_place():
+    def fussy(x):
+        if x[0] > 2.0:
+            raise ValueError("too large")
+        return -0.5 * x[0] ** 2
+
+    with pytest.raises(ValueError, match="too large") as caught:
+        MetropolisHastings(fussy, scale=1.0).sample([0.0], 5000, random_state=0)
+    assert "raised this at x[0] = 2." in caught.value.__notes__[0]
+
+
+def test_shapes_that_disagree():
+    with pytest.raises(ValueError, match="must return one number"):
+        MetropolisHastings(lambda x: -0.5 * x**2).sample([0.0, 1.0])
+    with pytest.raises(ValueError, match=r"x0 has 2 numbers per chain, the parameters .* have 1"):
+        MetropolisHastings(lambda a: -a * a, parameters={"a": real()}).sample([0.0, 1.0])
+    with pytest.raises(ValueError, match="gradient has 1 entries, expected 2"):
+        NUTS(normal, lambda x: x[:1]).sample([0.0, 1.0])
+
+
+def test_a_wrong_gradient_is_found_before_sampling():
+    with pytest.raises(ValueError, match=r"disagrees with log_density: along x\[1\] it is 0"):
+        NUTS(normal, lambda x: np.array([x[1] - 2.0 * x[0], 0.0])).sample([0.3, 1.0])
+
+
+def test_no_gradient_is_worth_a_warning():
+    with pytest.warns(UserWarning, match="finite differences"):
+        NUTS(normal)
+
+
+def ramp(x):
+    return 0.01 * x[0]
+
+
+def valley(x):
+    return 0.5 * x[0] ** 2
+
+
+def plain(x):
+    return 0.0 * x[0]
+
+
+@pytest.mark.parametrize("density", [ramp, valley, plain])
+def test_an_improper_density_is_an_error_that_names_parameter_and_value(density):
+    sampler = MetropolisHastings(density)
+    with pytest.raises(ValueError, match=r"x\[0\] went from .* to .*improper.*proper priors"):
+        sampler.sample([0.5], 500, random_state=0)
+    assert sampler.draws_.array.shape == (4, 500, 1)
+    with pytest.raises(ValueError, match=r"x\[0\] (is|=) .*"):
+        Ensemble(density).sample([0.5], 500, random_state=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["slice", "hmc", "nuts"])
+@pytest.mark.parametrize(
+    ("density", "gradient"),
+    [(ramp, lambda x: np.full(1, 0.01)), (valley, lambda x: 1.0 * x)],
+    ids=["ramp", "valley"],
+)
+def test_every_sampler_refuses_an_improper_density(name, density, gradient):
+    sampler = {
+        "slice": lambda: Slice(density),
+        "hmc": lambda: HMC(density, gradient),
+        "nuts": lambda: NUTS(density, gradient),
+    }[name]()
+    with pytest.raises(ValueError, match=r"x\[0\].*improper"):
+        sampler.sample([0.5], 500, random_state=0)
+
+
+def test_a_parameter_without_a_prior_is_named():
+    def no_prior_of_tau(mu, tau):
+        return -0.5 * mu**2 + 0.001 * tau
+
+    sampler = MetropolisHastings(no_prior_of_tau, parameters={"mu": real(), "tau": positive()})
+    with pytest.raises(ValueError, match=r"tau (is|went|=).*"):
+        sampler.sample({"mu": 0.0, "tau": 1.0}, 500, random_state=0)
+
+
+def test_flat_targets_that_are_proper_are_no_error():
+    def in_the_box(x):
+        return 0.0 if 0.0 < x[0] < 1.0 else -np.inf
+
+    def next_on_a_ring(x, rng):
+        return np.array([(x[0] + (1.0 if rng.random() < 0.5 else 6.0)) % 7.0])
+
+    box = MetropolisHastings(in_the_box, scale=0.3).sample([0.5], 2000, **QUIET)
+    assert box.array.mean() == pytest.approx(0.5, abs=0.05)
+    ring = MetropolisHastings(lambda x: 0.0, proposal=next_on_a_ring).sample([0.0], 4000, **QUIET)
+    assert ring.array.mean() == pytest.approx(3.0, abs=0.2)
+
+
+def test_a_chain_that_runs_away_is_an_error():
+    def run_off(x, rng):
+        return 1e30 * (np.abs(x) + 1.0)
+
+    with pytest.raises(ValueError, match=r"ran away: x\[0\] is .*improper"):
+        MetropolisHastings(lambda x: 0.0, proposal=run_off).sample([0.0], 50, n_warmup=0)
+
+
+ORIGIN = [0.0, 0.0]
+WRONG = {
+    "scale must be positive": lambda: MetropolisHastings(normal, scale=-1.0).sample(ORIGIN),
+    "symmetric": lambda: MetropolisHastings(normal, scale=np.eye(3)).sample(ORIGIN),
+    "positive definite": lambda: MetropolisHastings(normal, scale=-np.eye(2)).sample(ORIGIN),
+    "proposal must be": lambda: MetropolisHastings(normal, proposal="walk"),
+    "x0 must be given": lambda: MetropolisHastings(normal).sample(),
+    "width must be positive": lambda: Slice(normal, width=0.0).sample(ORIGIN),
+    "n_walkers must be at least": lambda: Ensemble(normal, n_walkers=3).sample(ORIGIN),
+    "stretch must be above 1": lambda: Ensemble(normal, stretch=1.0),
+    "metric must be": lambda: NUTS(normal, slope, metric="full"),
+    "max_depth must be": lambda: NUTS(normal, slope, max_depth=0),
+    "n_steps must be": lambda: HMC(normal, slope, n_steps=0),
+    "Gibbs needs x0": lambda: Gibbs([draw_first]).sample(),
+    "returned 2 numbers": lambda: Gibbs([draw_first, lambda x, rng: x]).sample(ORIGIN),
+    "of x.1. returned": lambda: Gibbs([draw_first, lambda x, rng: np.nan]).sample(ORIGIN),
+    "even numbers": lambda: Ising((3, 4)),
+    "objective is inf at x0": lambda: simulated_annealing(lambda x: np.inf, [0.0]),
+}
+
+
+@pytest.mark.parametrize("told", WRONG)
+def test_bad_parameters_are_named(told):
+    with pytest.raises(ValueError, match=told):
+        WRONG[told]()
+
+
+# ------------------------------------------------------------------- the user's function
+
+
+def value(function, x, **options):
+    density = LogDensity(function, **options)
+    if density.layout is None:
+        density.set_dimension(len(x))
+    return density, evaluate(density.target(), np.array(x, dtype=float))
+
+
+OFFSET = np.array([1.0, 2.0, 3.0])
+WEIGHT = 3
+
+
+def helper(x, power=2):
+    return ((x - OFFSET) ** power).sum() * WEIGHT
+
+
+def with_helper(x):
+    return -helper(x) + helper(x, 2) * 0.5
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_functions_of_all_kinds_are_compiled():
+    x, A, k, flag = [0.5, 1.0, -2.0], np.eye(3) * 2.0, 3.5, True
+
+    def closing(x):
+        return -x @ A @ x + (k if flag else 0.0)
+
+    def writing(x):
+        x[0] = 7.0
+        return x.sum()
+
+    cases = [with_helper, closing, writing, lambda x: -k * np.abs(x).sum()]
+    for f in cases:
+        density, found = value(f, x)
+        assert density.is_compiled
+        assert found == pytest.approx(f(np.array(x)))
+    strided = np.arange(12.0)[::4]
+    density, found = value(lambda x: (strided * x).sum(), x)
+    assert density.is_compiled
+    assert found == pytest.approx(strided @ x)
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_other_data_of_the_same_types_need_no_compilation():
+    def of(data):
+        return lambda x: -((x[0] - data) ** 2).sum()
+
+    first, _ = value(of(np.arange(3.0)), [1.0])
+    second, found = value(of(np.arange(5.0)), [1.0])
+    assert found == -15.0
+    assert first.code[0] == second.code[0]
+
+
+def test_what_cannot_be_compiled_runs_as_python_and_says_so_once(caplog):
+    seen = []
+
+    def remembering(x):
+        seen.append(x[0])
+        return -0.5 * x @ x
+
+    with caplog.at_level(logging.WARNING, logger="mlreplica"):
+        draws = MetropolisHastings(remembering).sample([0.0], 50, n_warmup=50, **QUIET)
+    assert draws.array.std() > 0.1
+    assert len(seen) > 100
+    if not PURE_PYTHON:
+        lines = [r.getMessage() for r in caplog.records if "runs as plain Python" in r.getMessage()]
+        assert len(lines) == 1
+        assert "it uses seen, a list" in lines[0]
+
+
+def test_named_blocks_and_their_gradient():
+    def f(mu, tau, z):
+        return -mu * mu - tau + (z**2).sum() * 0.5
+
+    def g(mu, tau, z):
+        return -2.0 * mu, -1.0, z
+
+    blocks = {"mu": real(), "tau": positive(), "z": interval(0, 1, (2, 2))}
+    density = LogDensity(f, g, blocks, with_gradient=True)
+    u = np.array([0.3, -0.2, 0.1, 0.5, -0.4, 1.0])
+    found = np.zeros(6)
+    here = evaluate_gradient(density.target(), u, found)
+    steps = 1e-6 * np.eye(6)
+    target = density.target()
+    numeric = [
+        (
+            evaluate_gradient(target, u + s, np.zeros(6))
+            - evaluate_gradient(target, u - s, np.zeros(6))
+        )
+        / 2e-6
+        for s in steps
+    ]
+    np.testing.assert_allclose(found, numeric, rtol=1e-5, atol=1e-7)
+    assert np.isfinite(here)
+
+
+SCRIPT = """
+import sys, numpy as np
+from mlreplica.mcmc import MetropolisHastings
+assert "numba" not in sys.modules
+data = np.arange(float(sys.argv[1]))
+def log_density(x):
+    return -((x[0] - data) ** 2).sum()
+sampler = MetropolisHastings(log_density, scale=1.0)
+draws = sampler.sample([0.0], 20, n_warmup=0, random_state=0, warn=False)
+from mlreplica.core.compile.user import compiled
+made = list(compiled.values())[0]
+print(made.cache_hits, draws.array.sum())
+"""
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_machine_code_is_kept_on_disk(monkeypatch):
+    shift = np.array([3.0, 4.0])
+    first, found = value(lambda x: -((x - shift) ** 2).sum(), [1.0, 1.0])
+    monkeypatch.setattr("mlreplica.core.compile.user.compiled", {})
+    second, again = value(lambda x: -((x - shift) ** 2).sum(), [1.0, 1.0])
+    assert found == again == -13.0
+    made = second.code[2][0]
+    assert made is not first.code[2][0]
+    assert made.cache_hits == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_another_process_finds_the_machine_code_on_disk(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    hits = []
+    for n in ("7", "9"):
+        done = subprocess.run(
+            [sys.executable, file, n], env=environment, capture_output=True, text=True, check=True
+        )
+        hits.append(int(done.stdout.split()[0]))
+    assert hits[1] == 1
+
+
+def test_simulated_annealing_finds_the_lowest_of_many_valleys():
+    def rastrigin(x):
+        return 10.0 * len(x) + (x**2 - 10.0 * np.cos(2.0 * np.pi * x)).sum()
+
+    found = simulated_annealing(rastrigin, np.full(3, 3.2), n_chains=6, random_state=0)
+    assert found.value < 1.0
+    assert found.value == pytest.approx(rastrigin(found.x))
+    assert (np.diff(found.path[:, :, 2], axis=1) <= 0).all()
