@@ -28,7 +28,10 @@ def call(*args):
     return CliRunner().invoke(app, args)
 
 
-COMMANDS = ("compare", "fit", "predict", "explain", "watch", "models", "book", "doctor", "warmup")
+COMMANDS = (
+    "compare", "fit", "predict", "explain", "watch", "cluster", "models", "book", "doctor",
+    "warmup",
+)  # fmt: skip
 
 
 def test_version_and_help():
@@ -92,7 +95,7 @@ def test_doctor_reports_versions_threads_and_cache(tmp_path):
     assert 1 <= found["machine"]["threads mlreplica uses"] <= found["machine"]["cores"]
     assert found["machine"]["python"].endswith(sys.version.split()[0])
     assert any("blas" in name or "mkl" in name for name in found["threads of libraries"])
-    assert found["kernels"]["kept in"] == os.environ["NUMBA_CACHE_DIR"]
+    assert found["kernels"]["kept in"] == str(Path(os.environ["NUMBA_CACHE_DIR"], "mlreplica"))
     assert found["kernels"]["kernels"] > 0
     assert found["variables"]["NUMBA_CACHE_DIR"] == os.environ["NUMBA_CACHE_DIR"]
 

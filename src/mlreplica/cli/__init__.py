@@ -10,7 +10,7 @@ def main():
     """Run the command line, or say in one line what to install for it."""
     listen_for_ctrl_c()
     try:
-        from mlreplica.cli.app import app
+        from .app import app
     except ModuleNotFoundError as missing:
         if missing.name.startswith("mlreplica"):
             raise

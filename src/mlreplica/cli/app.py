@@ -9,9 +9,11 @@ import typer
 from rich.console import Console
 
 from mlreplica import __version__
-from mlreplica.cli.app_model import explain, fit, predict, watch
-from mlreplica.cli.console import Problem, progress_bar
-from mlreplica.cli.options import (
+
+from .app_cluster import cluster
+from .app_model import explain, fit, predict, watch
+from .console import CommandError, progress_bar
+from .options import (
     AnyTask,
     AsJson,
     Categorical,
@@ -94,30 +96,20 @@ def compare(
     as_json: AsJson = False,
 ):
     """Cross-validate every suitable model on a table and print the leaderboard."""
-    from mlreplica.cli.budget import Clock
-    from mlreplica.cli.table import Choices, read_file, read_shipped
+    from .budget import Clock
+    from .compare import leaderboard
+    from .table import Choices
 
     clock = Clock()
     if groups and time:
-        raise Problem("give either --groups or --time, not both.")
+        raise CommandError("give either --groups or --time, not both.")
     lists = (tuple(given or ()) for given in (drop, numeric, categorical))
     choices = Choices(
         target, task and task.value, *lists, groups, time, encoding, distinct, tuple(missing or ())
     )
-    if file is None:
-        given = choices._replace(task=None)._asdict()
-        if name := next((name for name, value in given.items() if value), None):
-            raise Problem(f"--{name} is for a file; a shipped set is taken as it is.")
-        table = read_shipped((data or Shipped.breast_cancer).value, choices.task)
-    elif data is not None:
-        raise Problem(f"give either a file or --data {data.value}, not both.")
-    else:
-        table = read_file(file, choices)
-
-    from mlreplica.cli.compare import leaderboard
-
+    table = read_table(file, data, choices)
     if report:
-        from mlreplica.cli.output import check_writable
+        from .output import check_writable
 
         check_writable(report)
     with progress_bar(Console(stderr=True)) as bar:
@@ -135,7 +127,7 @@ def compare(
             ),
         )
         if report:
-            from mlreplica.cli.report import write_report
+            from .report import write_report
 
             bar.update(told, description="report")
             write_report(report, table, result, choices, file)
@@ -143,30 +135,50 @@ def compare(
     if as_json:
         print_json(result)
     else:
-        from mlreplica.cli.show import line, show_leaderboard
+        from .show import line, show_leaderboard
 
         show_leaderboard(result, console := Console())
         if report:
             line(console, f"report: {report}")
 
 
+def read_table(file, data, choices):
+    """The rows of a file, or of a shipped set, which takes no choices."""
+    from .table import read_file, read_shipped
+
+    if file is not None and data is not None:
+        raise CommandError(f"give either a file or --data {data.value}, not both.")
+    if file is not None:
+        return read_file(file, choices)
+    given = choices._replace(task=None)._asdict()
+    if name := next((name for name, value in given.items() if value), None):
+        raise CommandError(f"--{name} is for a file; a shipped set is taken as it is.")
+    return read_shipped((data or Shipped.breast_cancer).value, choices.task)
+
+
 @app.command()
 def models(
     task: Annotated[Task | None, option(help="Only those for this.")] = None,
+    markdown: Annotated[bool, option("--markdown", help="Print the README's table.")] = False,
     as_json: AsJson = False,
 ):
     """List all models, each with one line and its page in the book."""
-    from mlreplica.cli.catalogue import catalogue
+    from .models import catalogue
 
-    found = [m for m in catalogue() if task is None or m["task"] == task.value]
+    if markdown:
+        from mlreplica.discovery import overview
+
+        typer.echo(overview("book/{page}.md"), nl=False)
+        return
+    found = catalogue(task and task.value)
     if as_json:
         print_json(found)
         return
-    from mlreplica.cli.show import grid_of
+    from .show import grid_of
 
     grid = grid_of("model", "for", "", "page")
     for m in found:
-        grid.add_row(m["model"], m["task"], m["summary"], m["page"] or "")
+        grid.add_row(m["model"], m["task"], m["summary"], m["page"])
     Console().print(grid)
 
 
@@ -180,7 +192,7 @@ def book(
     as_json: AsJson = False,
 ):
     """Open the book, or the page of a model."""
-    from mlreplica.cli.book import find_page, find_site
+    from .book import find_page, find_site
 
     found = find_page(find_site(build), page)
     if as_json:
@@ -196,7 +208,7 @@ def book(
 @app.command()
 def doctor(as_json: AsJson = False):
     """Report versions, CPU, threads, BLAS and the cache of compiled kernels."""
-    from mlreplica.cli.doctor import examine, show
+    from .doctor import examine, show
 
     found = examine()
     if as_json:
@@ -226,7 +238,7 @@ def warmup(
                 names or (),
             )
         except ValueError as error:
-            raise Problem(error) from None
+            raise CommandError(error) from None
     if as_json:
         print_json(report._asdict() | {"folder": report.folder and str(report.folder)})
     else:
@@ -236,8 +248,8 @@ def warmup(
             console.print(f"kept in {report.folder}", markup=False)
     if report.failures:
         first, n = report.failures[0], len(report.failures)
-        raise Problem(f"{n} calls failed, so some kernels may be missing; the first: {first}")
+        raise CommandError(f"{n} calls failed, so some kernels may be missing; the first: {first}")
 
 
-for command in (fit, predict, explain, watch):
+for command in (fit, predict, explain, watch, cluster):
     app.command()(command)

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from mlreplica.cli.console import Problem, duration, with_error
-from mlreplica.cli.options import (
+from .console import CommandError, duration, with_error
+from .options import (
     AnyTask,
     AsJson,
     Categorical,
@@ -29,6 +29,7 @@ from mlreplica.cli.options import (
 
 Model = Annotated[str, typer.Argument(help="Name of a model; `mlreplica models` lists them.")]
 ModelFile = Annotated[Path, typer.Argument(help="A file that `mlreplica fit` has written.")]
+Sequence = Annotated[str | None, option("--sequence", help="Column that names a row's sequence.")]
 Set = Annotated[
     list[str] | None, option("--set", help="Parameter of the model, NAME=VALUE; repeatable.")
 ]
@@ -48,14 +49,19 @@ def fit(
     distinct: Distinct = False,
     seed: Seed = 0,
     encoding: Encoding = None,
+    sequence: Sequence = None,
     as_json: AsJson = False,
 ):
     """Fit one model on all rows of a table and keep it in a file."""
-    from mlreplica.cli.model import find_model, settings_of
-    from mlreplica.cli.model import fit as fit_model
-    from mlreplica.cli.output import check_writable
-    from mlreplica.cli.table import Choices
+    from .model import find_model, settings_of
+    from .model import fit as fit_model
+    from .output import check_writable
+    from .sequences import sequence_model
+    from .table import Choices
 
+    if (labelling := sequence_model(model)) is not None:
+        fit_sequences(labelling, file, output, sequence, target, settings, seed, encoding, as_json)
+        return
     cls, tasks = find_model(model)
     given = settings_of(cls, settings or ())
     check_writable(output)
@@ -75,7 +81,7 @@ def fit(
     try:
         mlreplica.save(fitted, output)
     except (OSError, TypeError) as error:
-        raise Problem(f"cannot write {output}: {error}") from None
+        raise CommandError(f"cannot write {output}: {error}") from None
     said["file"] = str(output)
     if as_json:
         print_json(said)
@@ -95,14 +101,39 @@ def fit(
     console.print(f"kept in {output}", markup=False)
 
 
+def fit_sequences(cls, file, output, sequence, target, settings, seed, encoding, as_json):
+    """Fit a model of sequences and keep it in a file."""
+    import mlreplica
+
+    from .model import settings_of
+    from .output import check_writable
+    from .sequences import fit as fit_model
+
+    check_writable(output)
+    given = settings_of(cls, settings or ())
+    model, said = fit_model(cls, file, sequence, target, given, seed, encoding)
+    try:
+        mlreplica.save(model, output)
+    except (OSError, TypeError) as error:
+        raise CommandError(f"cannot write {output}: {error}") from None
+    said["file"] = str(output)
+    if as_json:
+        print_json(said)
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    counts = f"{said['sequences']} sequences, {said['rows']} rows"
+    console.print(f"{said['model']}: {counts}, {duration(said['seconds'])}", markup=False)
+    console.print(f"kept in {output}", markup=False)
+
+
 def table_for(cls, tasks, file, choices):
     """The table, read for what the model is for."""
-    from mlreplica.cli.table import read_file
+    from .table import read_file
 
     if choices.task is None and len(tasks) == 1:
         choices = choices._replace(task=tasks[0])
     elif choices.task not in (None, *tasks):
-        raise Problem(f"{cls.__name__} is for {tasks[0]}, not for {choices.task}.")
+        raise CommandError(f"{cls.__name__} is for {tasks[0]}, not for {choices.task}.")
     return read_file(file, choices)
 
 
@@ -113,23 +144,29 @@ def predict(
         Path | None, option("--output", "-o", help="Where to; stdout as CSV by default.")
     ] = None,
     encoding: Encoding = None,
+    sequence: Sequence = None,
     as_json: AsJson = False,
 ):
     """Predict the rows of a table by a kept model."""
     import polars as pl
 
-    from mlreplica.cli.fits import listening
-    from mlreplica.cli.model import judged, load_model, read_rows, write_rows
-    from mlreplica.cli.model import predict as predict_rows
-    from mlreplica.cli.output import check_writable
+    from . import sequences
+    from .fits import listening
+    from .model import judged, labels_sequences, load_model, read_rows, write_rows
+    from .model import predict as predict_rows
+    from .output import check_writable
 
     if output:
         check_writable(output)
     fitted = load_model(model)
-    frame, X, notes = read_rows(fitted, file, encoding)
-    with listening():  # the notes say what there is to say
-        found = pl.DataFrame(predict_rows(fitted, X))
-        score = judged(fitted, frame, X)
+    if labels_sequences(fitted):
+        found, score = sequences.predict(fitted, file, sequence, encoding)
+        frame, notes = found, []
+    else:
+        frame, X, notes = read_rows(fitted, file, encoding)
+        with listening():  # the notes say what there is to say
+            found = pl.DataFrame(predict_rows(fitted, X))
+            score = judged(fitted, frame, X)
     if output:
         write_rows(output, frame.with_columns(found))
     if as_json:
@@ -157,18 +194,27 @@ def explain(
         int | None, option(help="Only this row, counted from 0.", show_default="all rows")
     ] = None,
     encoding: Encoding = None,
+    sequence: Sequence = None,
     as_json: AsJson = False,
 ):
     """Say which columns count, for a whole table or for one row."""
-    from mlreplica.cli.explain import all_rows, one_row
-    from mlreplica.cli.fits import listening
-    from mlreplica.cli.model import load_model, read_rows
-    from mlreplica.cli.show import show_explanation
+    from . import sequences
+    from .explain import all_rows, one_row
+    from .fits import listening
+    from .model import labels_sequences, load_model, read_rows
+    from .show import show_explanation
 
     fitted = load_model(model)
+    if labels_sequences(fitted):
+        found = sequences.explain(fitted, file, row, sequence, encoding)
+        if as_json:
+            print_json(found)
+        else:
+            sequences.show_terms(found, Console())
+        return
     frame, X, _ = read_rows(fitted, file, encoding)
     if row is not None and not -frame.height <= row < frame.height:
-        raise Problem(f"no row {row}: {file} has the rows 0 to {frame.height - 1}.")
+        raise CommandError(f"no row {row}: {file} has the rows 0 to {frame.height - 1}.")
     with listening():
         if row is None:
             found = all_rows(fitted, frame, X)
@@ -195,10 +241,10 @@ def watch(
     as_json: AsJson = False,
 ):
     """Record a fit step by step and play it in the browser."""
-    from mlreplica.cli.model import find_model, settings_of
-    from mlreplica.cli.output import write_text
-    from mlreplica.cli.table import Choices
-    from mlreplica.cli.watch import example, page, record
+    from .model import find_model, settings_of
+    from .output import write_text
+    from .table import Choices
+    from .watch import example, page, record
 
     cls, tasks = find_model(model)
     given = settings_of(cls, settings or ())

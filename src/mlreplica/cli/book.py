@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import mlreplica
-from mlreplica.cli.catalogue import page_of
-from mlreplica.cli.console import Problem, did_you_mean
+from mlreplica.discovery import cards
+
+from .console import CommandError, did_you_mean
 
 PACKAGE = Path(mlreplica.__file__).parent
 CHECKOUT = PACKAGE.parents[1]
@@ -20,19 +21,22 @@ def find_site(rebuild=False):
         if (folder / "index.html").exists():
             return folder
     if not (CHECKOUT / "book" / "conf.py").exists():
-        raise Problem("this installation has no book; clone the repository and run `make book`.")
+        raise CommandError(
+            "this installation has no book; clone the repository and run `make book`."
+        )
     if missing := [name for name in ("make", "npm", "node") if not shutil.which(name)]:
-        raise Problem(f"building the book needs {' and '.join(missing)} on the path.")
+        raise CommandError(f"building the book needs {' and '.join(missing)} on the path.")
     made = subprocess.run(["make", "book", f"PYTHON={sys.executable}"], cwd=CHECKOUT, check=False)
     if made.returncode:
-        raise Problem("the book did not build; `pip install --group book` has what it needs.")
+        raise CommandError("the book did not build; `pip install --group book` has what it needs.")
     return BUILT
 
 
 def find_page(site, name):
     """The file of a page by its name, `smo`, or by that of a model it explains, `SVC`."""
     pages = {path.stem: path for path in site.glob("*.html")}
-    page = pages.get(name) or pages.get(page_of(name))
+    explained = {card.name: card.page for card in cards()}
+    page = pages.get(name) or pages.get(explained.get(name))
     if page is None:
-        raise Problem(f"the book has no page {name!r}: {did_you_mean(name, sorted(pages))}")
+        raise CommandError(f"the book has no page {name!r}: {did_you_mean(name, sorted(pages))}")
     return page

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from mlreplica.core.jit import PURE_PYTHON
+from mlreplica.core.compile.events import record_compilations
 
 GROWTH = 4  # from one timing to the next
 
@@ -24,14 +24,10 @@ class Clock:
     """Seconds since the start without those in which kernels were compiled: that happens once."""
 
     def __init__(self):
-        self.start, self.compiling, self.listening = time.perf_counter(), None, ExitStack()
+        self.start, self.record, self.listening = time.perf_counter(), None, ExitStack()
 
     def __enter__(self):
-        if not PURE_PYTHON:
-            from numba.core import event
-
-            self.compiling = event.TimingListener()
-            self.listening.enter_context(event.install_listener("numba:compile", self.compiling))
+        self.record = self.listening.enter_context(record_compilations())
         return self
 
     def __exit__(self, *_):
@@ -44,7 +40,7 @@ class Clock:
     @property
     def compiled(self):
         """Seconds that went into compiling."""
-        return self.compiling.duration if self.compiling and self.compiling.done else 0.0
+        return self.record.seconds if self.record else 0.0
 
 
 class PowerLaw:

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from mlreplica.cli.console import listed
-from mlreplica.cli.metrics import DEFAULT, METRICS
+from .console import listed
+from .metrics import DEFAULT, METRICS
 
 SAMPLE = 2000
 ALONE = 0.98  # of what the mean or majority leaves open, explained by one column

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from mlreplica.cli.console import listed
-from mlreplica.cli.values import as_dates, as_hours, as_numbers, as_polars, as_text, pl, tidy
+from .console import listed
+from .values import as_dates, as_hours, as_numbers, as_polars, as_text, pl, tidy
 
 OTHER = "(other)"
 MOST_LEVELS = 50

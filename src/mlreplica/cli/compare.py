@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from mlreplica.cli.budget import Clock
-from mlreplica.cli.checks import warnings_of
-from mlreplica.cli.contest import Contest
-from mlreplica.cli.fits import Folds
-from mlreplica.cli.metrics import metric_for
-from mlreplica.cli.models import BASELINES, note_on_target, suitable
-from mlreplica.cli.table import splits
+from .budget import Clock
+from .checks import warnings_of
+from .contest import Contest
+from .fits import Folds
+from .metrics import metric_for
+from .models import BASELINES, note_on_target, suitable
+from .table import splits
 
 
 def leaderboard(

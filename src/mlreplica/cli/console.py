@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from math import log10
 
 
-class Problem(Exception):  # noqa: N818  a user's problem, not an error of ours
+class CommandError(Exception):
     """Shown as one line, with exit code 1 and without a traceback."""
 
 

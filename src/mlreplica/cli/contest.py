@@ -7,9 +7,10 @@ end goes to those who had to do with few rows, by what their own fits have taken
 
 import numpy as np
 
-from mlreplica.cli.budget import GROWTH, Cost, first_rows, share
-from mlreplica.cli.fits import listening
-from mlreplica.core import parallel
+from mlreplica.core.compile import threads as parallel
+
+from .budget import GROWTH, Cost, first_rows, share
+from .fits import listening
 
 SMALL = 20_000  # cells of a training table whose fits take no time worth foretelling
 TIMING = 0.06  # of the budget may go into finding out what fits take

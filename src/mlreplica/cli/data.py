@@ -10,8 +10,8 @@ import gzip
 import io
 from pathlib import Path
 
-from mlreplica.cli.console import Problem, did_you_mean
-from mlreplica.cli.values import pl
+from .console import CommandError, did_you_mean
+from .values import pl
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 TABLES = (".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".json")
@@ -29,32 +29,32 @@ def read_frame(path, encoding=None):
     path = Path(path)
     suffix = next((s for s in TEXT + TABLES if path.name.lower().endswith(s)), None)
     if suffix is None:
-        raise Problem(f"cannot read {path}: the name must end in {', '.join(TEXT + TABLES)}.")
+        raise CommandError(f"cannot read {path}: the name must end in {', '.join(TEXT + TABLES)}.")
     check_file(path)
     if pl is None:
-        raise Problem('reading files needs polars; install: pip install "mlreplica[cli]"')
+        raise CommandError('reading files needs polars; install: pip install "mlreplica[cli]"')
     try:
         frame, notes = read_text(path, encoding) if suffix in TEXT else (read_table(path), [])
     except PermissionError:
-        raise Problem(f"cannot read {path}: permission denied.") from None
+        raise CommandError(f"cannot read {path}: permission denied.") from None
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise Problem(f"cannot read {path}: {reason}") from None
+        raise CommandError(f"cannot read {path}: {reason}") from None
     if frame.height == 0:
-        raise Problem(f"{path} has a header but no rows.")
+        raise CommandError(f"{path} has a header but no rows.")
     return frame, notes
 
 
 def check_file(path):
-    """A Problem unless there is something to read."""
+    """A CommandError unless there is something to read."""
     if not path.exists():
         near = [p.name for p in path.parent.glob(f"*{path.suffix}")]
         hint = f"; {did_you_mean(path.name, near)}" if near else "."
-        raise Problem(f"no file {path}{hint}")
+        raise CommandError(f"no file {path}{hint}")
     if path.is_dir():
-        raise Problem(f"{path} is a folder, not a file.")
+        raise CommandError(f"{path} is a folder, not a file.")
     if path.stat().st_size == 0:
-        raise Problem(f"{path} is empty.")
+        raise CommandError(f"{path} is empty.")
 
 
 def read_table(path):
@@ -77,7 +77,7 @@ def read_text(path, encoding=None):
     text, notes = decode(raw, path, encoding)
     lines = text.splitlines()
     if not any(line.strip() for line in lines):
-        raise Problem(f"{path} is empty.")
+        raise CommandError(f"{path} is empty.")
     separator = sniff(lines[:100], "\t" if ".tsv" in path.name.lower() else ",")
     if separator != "," and ".tsv" not in path.name.lower():
         notes.append(f"separated by {SAID[separator]}")
@@ -95,7 +95,7 @@ def titles(names):
 
 
 def check_widths(lines, separator, path):
-    """A Problem if a line has more fields than the header; quotes make it slower to know."""
+    """A CommandError if a line has more fields than the header; quotes make it slower to know."""
     width = lines[0].count(separator)
     if all(line.count(separator) <= width for line in lines):
         return
@@ -103,7 +103,7 @@ def check_widths(lines, separator, path):
     width = len(next(rows))
     for row in rows:
         if len(row) > width:
-            raise Problem(
+            raise CommandError(
                 f"cannot read {path}: line {rows.line_num} has {len(row)} fields, "
                 f"the header {width}; is a text with {SAID[separator]} in it without quotes?"
             )
@@ -115,22 +115,24 @@ def decode(raw, path, encoding=None):
         try:
             return raw.decode(encoding), []
         except LookupError:
-            raise Problem(f"no encoding {encoding!r}; try utf-8, latin-1, utf-16.") from None
+            raise CommandError(f"no encoding {encoding!r}; try utf-8, latin-1, utf-16.") from None
         except UnicodeError:
-            raise Problem(f"{path} is not {encoding}; leave --encoding out to guess it.") from None
+            raise CommandError(
+                f"{path} is not {encoding}; leave --encoding out to guess it."
+            ) from None
     marked = next((name for mark, name in MARKS if raw.startswith(mark)), None)
     try:
         if marked:
             return raw.decode(marked), [f"a byte-order mark says {marked.removesuffix('-sig')}"]
         if b"\0" in raw[:4096]:
-            raise Problem(f"cannot read {path}: it is not text; is its name right?")
+            raise CommandError(f"cannot read {path}: it is not text; is its name right?")
         return raw.decode("utf-8"), []
     except UnicodeError:
         pass
     try:
         return raw.decode("cp1252"), ["not UTF-8: read as Windows-1252 (--encoding to change)"]
     except UnicodeError:
-        raise Problem(
+        raise CommandError(
             f"cannot read {path}: neither UTF-8 nor Windows-1252; give its --encoding."
         ) from None
 

@@ -18,7 +18,7 @@ LEVELS = {  # what a CPU must have beyond the level before
 }
 VARIABLES = [
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_CACHE_DIR",
-    "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "MLREPLICA_PURE_PYTHON",
+    "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "MLREPLICA_PURE_PYTHON", "MLREPLICA_PLAIN_NUMBA",
 ]  # fmt: skip
 
 
@@ -28,8 +28,8 @@ def examine():
     from threadpoolctl import threadpool_info
 
     import mlreplica
-    from mlreplica.core.jit import PURE_PYTHON
-    from mlreplica.core.parallel import n_threads
+    from mlreplica.core.compile.jit import PURE_PYTHON
+    from mlreplica.core.compile.threads import n_threads
 
     pools = {
         " ".join(filter(None, (pool["internal_api"], pool["version"]))): pool["num_threads"]
@@ -74,12 +74,12 @@ def cpu_name():
 
 def instruction_set():
     """The highest x86-64 level whose features, and those of all lower levels, are there."""
-    from llvmlite import binding
+    from mlreplica.core.compile.layers import cpu_features
 
     machine = platform.machine().lower()
     if machine not in ("x86_64", "amd64"):
         return machine
-    features, level = binding.get_host_cpu_features(), "x86-64"
+    features, level = cpu_features(), "x86-64"
     for name, needed in LEVELS.items():
         if not all(features.get(feature) for feature in needed):
             break
@@ -88,24 +88,32 @@ def instruction_set():
 
 
 def kernels():
-    """Where compiled kernels are kept, how much there is, and what the wheel brought."""
-    from mlreplica.core.cache import LEVEL, SHIPPED, runs_shipped_kernels
+    """How kernels are compiled, where they are kept, how many there are, what the wheel brought."""
+    from mlreplica.core.compile.layers import LAYERS, layer
     from mlreplica.discovery import chapters
-    from mlreplica.warmup import all_kernels, folder
+    from mlreplica.warmup import all_kernels
 
     chapters()  # imports them all
-    kept = list(folder().rglob("*.nb[ic]"))
-    shipped = list(SHIPPED.rglob("*.nbc"))
     found = {
         "kernels": len(all_kernels()),
         "run as": "machine code",
-        "kept in": str(folder()),
-        "kept": f"{len(kept)} files, {sum(path.stat().st_size for path in kept) / 1e6:.1f} MB",
-        "shipped with the wheel": f"{len(shipped)} for {LEVEL}" if shipped else "none",
+        "layers on Numba": ", ".join(filter(layer, LAYERS)) or "none (plain Numba)",
     }
-    if shipped and not runs_shipped_kernels():
-        found["shipped with the wheel"] += ", which this CPU cannot run"
-    return found
+    return found | (kept_code(cache) if (cache := layer("cache")) else {"kept in": "nowhere"})
+
+
+def kept_code(cache):
+    """What is on disk, and whether this CPU runs it."""
+    home, shipped = cache.folder(), len(list(cache.SHIPPED.glob("*.nbc")))
+    sizes = [path.stat().st_size for path in home.glob("*.nbc")] if home else []
+    brought = f"{shipped} for {cache.LEVEL}" if shipped else "none"
+    if shipped and not cache.runs_shipped_kernels():
+        brought += ", which this CPU cannot run"
+    return {
+        "kept in": str(home) if home else "nowhere: no folder is writable; set NUMBA_CACHE_DIR",
+        "kept": f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB",
+        "shipped with the wheel": brought,
+    }
 
 
 def show(found, console):

@@ -8,9 +8,9 @@ support vector machines the training rows that pull most, linear models their co
 
 import numpy as np
 
-from mlreplica.cli.metrics import DEFAULT, METRICS
-from mlreplica.cli.model import truth
-from mlreplica.cli.models import core
+from .metrics import DEFAULT, METRICS
+from .model import truth
+from .models import core
 
 MOST_ROWS = 2000
 REPEATS = 3

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mlreplica.cli.models import core, model_for, needs, preparation
+from .models import core, model_for, needs, preparation
 
 
 class Fit(NamedTuple):

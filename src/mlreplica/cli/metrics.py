@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from mlreplica import metrics
-from mlreplica.cli.console import Problem
+
+from .console import CommandError
 
 
 class Metric(NamedTuple):
@@ -76,5 +77,5 @@ def metric_for(task, name=None):
     name = str(name or DEFAULT[task])
     if METRICS[name].task != task:
         fit = [other for other, m in METRICS.items() if m.task == task]
-        raise Problem(f"--metric {name} is not for {task}; use {', '.join(fit)}.")
+        raise CommandError(f"--metric {name} is not for {task}; use {', '.join(fit)}.")
     return name, METRICS[name]

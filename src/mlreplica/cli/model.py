@@ -8,25 +8,26 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from mlreplica.cli.columns import Columns
-from mlreplica.cli.console import Problem, did_you_mean
-from mlreplica.cli.data import check_file, read_frame
-from mlreplica.cli.fits import listening
-from mlreplica.cli.metrics import DEFAULT, METRICS
-from mlreplica.cli.models import KIND, core, note_on_target, pipeline_for
-from mlreplica.cli.values import as_numbers, as_text, tidy
+from mlreplica.core.card import card_of
 from mlreplica.discovery import all_estimators
+
+from .columns import Columns
+from .console import CommandError, did_you_mean
+from .data import check_file, read_frame
+from .fits import listening
+from .metrics import DEFAULT, METRICS
+from .models import core, note_on_target, pipeline_for
+from .values import as_numbers, as_text, tidy
 
 
 def find_model(name):
     """The class of a name, whatever its case, and the tasks it is for."""
-    tasks = {task: dict(all_estimators(kind)) for task, kind in KIND.items()}
-    known = {model.lower(): cls for models in tasks.values() for model, cls in models.items()}
+    known = {model.lower(): cls for task in DEFAULT for model, cls in all_estimators(task)}
     if name.lower() not in known:
         names = [cls.__name__ for cls in known.values()]
-        raise Problem(f"no model {name!r}; {did_you_mean(name, names)} See: mlreplica models")
+        raise CommandError(f"no model {name!r}; {did_you_mean(name, names)} See: mlreplica models")
     cls = known[name.lower()]
-    return cls, [task for task, models in tasks.items() if cls in models.values()]
+    return cls, [card_of(cls).task]
 
 
 def settings_of(cls, given):
@@ -35,9 +36,11 @@ def settings_of(cls, given):
     for word in given:
         name, sign, value = word.partition("=")
         if not sign:
-            raise Problem(f"--set takes NAME=VALUE, as in --set {names[0]}=1; got {word!r}.")
+            raise CommandError(f"--set takes NAME=VALUE, as in --set {names[0]}=1; got {word!r}.")
         if name not in names:
-            raise Problem(f"{cls.__name__} has no parameter {name!r}; {did_you_mean(name, names)}")
+            raise CommandError(
+                f"{cls.__name__} has no parameter {name!r}; {did_you_mean(name, names)}"
+            )
         try:
             found[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
@@ -54,7 +57,7 @@ def fit(table, cls, seed=0, settings=None):
         with listening() as heard:
             model.fit(table.frame, table.y)
     except (ValueError, TypeError, MemoryError) as error:
-        raise Problem(f"{cls.__name__} could not be fitted: {first_line(error)}") from None
+        raise CommandError(f"{cls.__name__} could not be fitted: {first_line(error)}") from None
     certificate = getattr(core(model.steps[-1][1])[0], "certificate_", None)
     return model, {
         "model": cls.__name__,
@@ -76,17 +79,24 @@ def first_line(error):
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
+def labels_sequences(model):
+    """Whether a loaded model labels sequences, perhaps behind attributes of words."""
+    card = card_of(type(model.steps[-1][1] if isinstance(model, Pipeline) else model))
+    return card is not None and card.task == "labelling"
+
+
 def load_model(path):
-    """A pipeline that `fit` has saved."""
+    """A pipeline, or a model of sequences, that `fit` has saved."""
     import mlreplica
 
     check_file(Path(path))
     try:
         model = mlreplica.load(path)
     except (ValueError, OSError) as error:
-        raise Problem(first_line(error)) from None
-    if not (isinstance(model, Pipeline) and isinstance(model.steps[0][1], Columns)):
-        raise Problem(
+        raise CommandError(first_line(error)) from None
+    table = isinstance(model, Pipeline) and isinstance(model.steps[0][1], Columns)
+    if not table and not labels_sequences(model):
+        raise CommandError(
             f"{path} holds a {type(model).__name__} without the columns it learned from; "
             "use `mlreplica fit`, or load it in Python by mlreplica.load."
         )
@@ -99,14 +109,14 @@ def read_rows(model, path, encoding=None):
     encoder = model.steps[0][1]
     names = {column.name for column in encoder.plan}
     for name in sorted(names - set(frame.columns)):
-        raise Problem(
+        raise CommandError(
             f"{path} lacks the column {name!r} that the model learned from; "
             f"{did_you_mean(name, frame.columns)}"
         )
     try:
         X, notes = encoder.transform(frame), list(encoder.complaints(frame))
     except ValueError as error:
-        raise Problem(first_line(error)) from None
+        raise CommandError(first_line(error)) from None
     return frame, X, notes
 
 
@@ -165,8 +175,8 @@ def write_rows(path, frame):
         ".ndjson": frame.write_ndjson,
     }
     if suffix not in writers:
-        raise Problem(f"cannot write {path}: the name must end in {', '.join(writers)}.")
+        raise CommandError(f"cannot write {path}: the name must end in {', '.join(writers)}.")
     try:
         writers[suffix](path)
     except OSError as error:
-        raise Problem(f"cannot write {path}: {error.strerror or error}.") from None
+        raise CommandError(f"cannot write {path}: {error.strerror or error}.") from None

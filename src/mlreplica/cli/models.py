@@ -18,33 +18,45 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from mlreplica.cli.console import Problem, did_you_mean
-from mlreplica.discovery import all_estimators
+from mlreplica.core.card import card_of
+from mlreplica.discovery import TABLES, all_estimators, cards
 
-KIND = {"classification": "classifier", "regression": "regressor"}
+from .console import CommandError, did_you_mean
+
 BASELINES = {
     "classification": ("majority class", DummyClassifier),
     "regression": ("mean", DummyRegressor),
 }
 MOST_INDICATORS = 1000  # columns of 0 and 1 in all
-# Not Lasso and ElasticNet, whose alpha = 1 leaves (almost) nothing of a standardised target, nor
-# PoissonRegressor, whose target counts.
-TARGET_SCALED = {
-    "ElasticNetCV", "HuberRegressor", "KernelRidge", "LinearSVR", "NuSVR", "SGDRegressor", "SVR",
-}  # fmt: skip
+
+
+def catalogue(task=None):
+    """[{model, module, task, summary, page}] of what the command can fit, by name."""
+    return [
+        {
+            "model": card.name,
+            "module": card.chapter,
+            "task": card.task,
+            "summary": card.summary,
+            "page": card.page,
+        }
+        for card in cards(task)
+        if card.input in TABLES
+    ]
 
 
 def suitable(table, only=()):
     """[(name, class)] of the estimators for a table's task, or of those named."""
-    models = dict(all_estimators(KIND[table.task]))
+    models = dict(all_estimators(table.task))
     for name in only:
         if name not in models:
             other = dict(all_estimators())
             if name in other:
-                raise Problem(f"{name} is not for {table.task}; see: mlreplica models")
-            raise Problem(f"no model {name!r}; {did_you_mean(name, models)}")
+                raise CommandError(f"{name} is not for {table.task}; see: mlreplica models")
+            raise CommandError(f"no model {name!r}; {did_you_mean(name, models)}")
     if only:
         return [(name, models[name]) for name in dict.fromkeys(only)]
+    models = {n: cls for n, cls in models.items() if not getattr(card_of(cls), "by_name", False)}
     if table.task == "regression" and table.y.min() < 0:
         models = {n: cls for n, cls in models.items() if not tags(cls).target_tags.positive_only}
     return list(models.items())
@@ -99,7 +111,7 @@ def model_for(cls, table, seed=None, **parameters):
     if "categorical_features" in known and "categorical_features" not in parameters:
         where = np.flatnonzero(table.categorical).tolist()
         model.set_params(categorical_features=where or None)
-    if cls.__name__ in TARGET_SCALED:
+    if (card := card_of(cls)) and card.scale_target:
         return TransformedTargetRegressor(model, transformer=StandardScaler())
     return model
 
@@ -115,7 +127,7 @@ def core(model):
 
 def note_on_target(names):
     """A sentence if some of the models see the target standardised."""
-    scaled = [name for name in names if name in TARGET_SCALED]
+    scaled = [card.name for card in cards() if card.scale_target and card.name in names]
     return [f"target standardised for {', '.join(scaled)}"] * (len(scaled) > 0)
 
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from mlreplica.cli.console import Problem
+from .console import CommandError
 
 UsageError = typer.BadParameter.__base__  # click's, wherever typer keeps it
 
@@ -25,7 +25,7 @@ class OneLine(TyperGroup):
         extra["standalone_mode"] = False
         try:
             code = super().main(args=args, prog_name=prog_name, **extra)
-        except Problem as problem:
+        except CommandError as problem:
             code = fail(problem, 1)
         except UsageError as error:
             code = fail(f"{error.format_message().rstrip('.')}; see --help", 2)

@@ -3,18 +3,18 @@
 from os import W_OK, access
 from pathlib import Path
 
-from mlreplica.cli.console import Problem
+from .console import CommandError
 
 
 def check_writable(path):
-    """A Problem before the work is done, rather than after it."""
+    """A CommandError before the work is done, rather than after it."""
     path = Path(path)
     if path.is_dir():
-        raise Problem(f"cannot write {path}: it is a folder; give the name of a file.")
+        raise CommandError(f"cannot write {path}: it is a folder; give the name of a file.")
     if not path.parent.exists():
-        raise Problem(f"cannot write {path}: there is no folder {path.parent}.")
+        raise CommandError(f"cannot write {path}: there is no folder {path.parent}.")
     if not access(path if path.exists() else path.parent, W_OK):
-        raise Problem(f"cannot write {path}: permission denied.")
+        raise CommandError(f"cannot write {path}: permission denied.")
 
 
 def write_text(path, text):
@@ -23,4 +23,4 @@ def write_text(path, text):
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Problem(f"cannot write {path}: {error.strerror}.") from None
+        raise CommandError(f"cannot write {path}: {error.strerror}.") from None

@@ -9,15 +9,16 @@ import numpy as np
 from sklearn.base import clone
 
 from mlreplica import __version__
-from mlreplica.cli import figures
-from mlreplica.cli.console import Problem, duration, with_error
-from mlreplica.cli.fits import listening
-from mlreplica.cli.metrics import METRICS
-from mlreplica.cli.models import core, pipeline_for, suitable
-from mlreplica.cli.output import write_text
-from mlreplica.cli.script import script
-from mlreplica.cli.table import splits
-from mlreplica.core import parallel
+from mlreplica.core.compile import threads as parallel
+
+from . import figures
+from .console import CommandError, duration, with_error
+from .fits import listening
+from .metrics import METRICS
+from .models import core, pipeline_for, suitable
+from .output import write_text
+from .script import script
+from .table import splits
 
 PATIENCE = 20.0  # seconds for the importance of columns
 
@@ -27,12 +28,12 @@ def write_report(path, table, result, choices=None, file=None):
     try:
         from jinja2 import Environment
     except ModuleNotFoundError as missing:
-        raise Problem(
+        raise CommandError(
             f'a report needs {missing.name}; install: pip install "mlreplica[cli]"'
         ) from None
     best = next((row for row in result["leaderboard"] if not row["baseline"]), None)
     if best is None or best["score"] is None:
-        raise Problem("no model could be fitted, so there is nothing to report.")
+        raise CommandError("no model could be fitted, so there is nothing to report.")
     cls = dict(suitable(table, [best["model"]]))[best["model"]]
     model, judge = pipeline_for(cls, table, result["seed"]), METRICS[result["metric"]]
     parts = splits(table, result["folds"], result["seed"])

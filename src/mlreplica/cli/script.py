@@ -5,8 +5,10 @@ import inspect
 from sklearn.base import BaseEstimator
 
 from mlreplica import __version__
-from mlreplica.cli.metrics import METRICS
-from mlreplica.cli.models import pipeline_for
+from mlreplica.core.lazy import public_module
+
+from .metrics import METRICS
+from .models import pipeline_for
 
 SPLITS = {
     "in time": "TimeSeriesSplit({folds})",
@@ -74,8 +76,7 @@ def source(thing, imports, indent=0):
     inner, close = "\n" + " " * (indent + 4), "\n" + " " * indent
     if isinstance(thing, BaseEstimator):
         cls = type(thing)
-        public = [part for part in cls.__module__.split(".") if not part.startswith("_")]
-        imports.add((".".join(public), cls.__name__))
+        imports.add((public_module(cls), cls.__name__))
         defaults = inspect.signature(cls).parameters
         given = {
             name: value

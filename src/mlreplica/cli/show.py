@@ -3,8 +3,8 @@
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from mlreplica.cli.console import duration, with_error
-from mlreplica.cli.metrics import METRICS
+from .console import duration, with_error
+from .metrics import METRICS
 
 MOST_COLUMNS = 20
 

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.cli.columns import Column, Columns
-from mlreplica.cli.console import Problem, did_you_mean, listed
-from mlreplica.cli.data import read_frame
-from mlreplica.cli.understand import understand
-from mlreplica.cli.values import as_numbers, as_text, tidy
+from .columns import Column, Columns
+from .console import CommandError, did_you_mean, listed
+from .data import read_frame
+from .understand import understand
+from .values import as_numbers, as_text, tidy
 
 
 class Choices(NamedTuple):
@@ -81,7 +81,7 @@ def read_file(path, choices=None):
     frame, notes = read_frame(path, choices.encoding)
     for name in choices.drop:
         if name not in frame.columns:
-            raise Problem(f"no column {name!r} to drop; {did_you_mean(name, frame.columns)}")
+            raise CommandError(f"no column {name!r} to drop; {did_you_mean(name, frame.columns)}")
     frame = frame.drop(list(choices.drop))
     target = choices.target
     if target is None and frame.width:
@@ -94,11 +94,11 @@ def read_file(path, choices=None):
     ):
         if name is not None and name not in frame.columns:
             hint = did_you_mean(name, frame.columns)
-            raise Problem(f"no column {name!r} for {option} in {path}; {hint}")
+            raise CommandError(f"no column {name!r} for {option} in {path}; {hint}")
     if target in (choices.groups, choices.time):
-        raise Problem(f"the target {target!r} cannot be the groups or the time too.")
+        raise CommandError(f"the target {target!r} cannot be the groups or the time too.")
     if frame.width < 2:
-        raise Problem(f"{path} has no column besides the target {target!r}.")
+        raise CommandError(f"{path} has no column besides the target {target!r}.")
     frame, y, task = with_target(frame, target, choices, notes)
     if choices.time:
         frame, order = in_time(frame, choices.time)
@@ -108,7 +108,9 @@ def read_file(path, choices=None):
     used = [column for column in columns if column.features]
     if not used:
         reasons = "; ".join(f"{column.name!r}: {column.why}" for column in columns[:3])
-        raise Problem(f"{path} has no usable column besides the target {target!r} ({reasons}).")
+        raise CommandError(
+            f"{path} has no usable column besides the target {target!r} ({reasons})."
+        )
     return Table(
         str(path.name),
         frame,
@@ -133,22 +135,22 @@ def with_target(frame, target, choices, notes):
         notes.append(f"{missing} rows without a target left out")
         frame = frame.filter(known)
     if frame.height == 0:
-        raise Problem(f"the target {target!r} holds no values.")
+        raise CommandError(f"the target {target!r} holds no values.")
     if choices.distinct:
         before, frame = frame.height, frame.unique(maintain_order=True)
         notes.append(f"{before - frame.height} rows that are copies left out")
     (column,) = understand(frame.select(target))
     if column.kind == "date":
-        raise Problem(f"the target {target!r} holds dates; give another --target.")
+        raise CommandError(f"the target {target!r} holds dates; give another --target.")
     if column.why.startswith("list") or column.why.startswith("struct"):
-        raise Problem(f"the target {target!r} holds {column.why}.")
+        raise CommandError(f"the target {target!r} holds {column.why}.")
     known = tidy(frame[target], choices.missing)
     numbers = as_numbers(known, column.decimal) if not known.dtype.is_nested() else known
     if numbers.count() == len(known) and choices.task != "classification":
         y = numbers.to_numpy()
     elif choices.task == "regression":
         odd = known.filter(numbers.is_null())
-        raise Problem(
+        raise CommandError(
             f"the target {target!r} holds text ({listed(odd.unique(), 3)}); "
             "--task regression needs numbers."
         )
@@ -161,7 +163,7 @@ def settle(y, target, task, notes):
     """The target as the task needs it, and the task, guessed if not given."""
     values = np.unique(y)
     if len(values) < 2:
-        raise Problem(f"the target {target!r} is constant ({values[0]}): nothing to learn.")
+        raise CommandError(f"the target {target!r} is constant ({values[0]}): nothing to learn.")
     if task is None:
         whole = y.dtype.kind in "iuf" and bool(np.all(y == np.round(y)))
         if y.dtype.kind not in "iuf":
@@ -174,7 +176,7 @@ def settle(y, target, task, notes):
     if task == "regression":
         return y.astype(np.float64), "regression"
     if len(values) > max(20, len(y) / 3):
-        raise Problem(
+        raise CommandError(
             f"the target {target!r} holds {len(values)} distinct values in {len(y)} rows: too many "
             "for classes; use --task regression if they are numbers, or another --target."
         )
@@ -188,10 +190,12 @@ def in_time(frame, name):
     if column.kind == "left out" and "counts the rows" in column.why:
         (column,) = understand(frame.select(name), numeric=[name])
     if column.kind not in ("number", "date"):
-        raise Problem(f"--time {name!r} holds neither dates nor numbers; it is a {column.kind}.")
+        raise CommandError(
+            f"--time {name!r} holds neither dates nor numbers; it is a {column.kind}."
+        )
     moments = column.encode(frame[name])[:, 0]
     if np.isnan(moments).any():
-        raise Problem(f"--time {name!r} lacks {int(np.isnan(moments).sum())} values.")
+        raise CommandError(f"--time {name!r} lacks {int(np.isnan(moments).sum())} values.")
     order = np.argsort(moments, kind="stable")
     return frame[order], order
 
@@ -210,18 +214,18 @@ def splits(table, folds, seed):
     if classes:
         values, counts = np.unique(table.y, return_counts=True)
         if counts.min() < folds:
-            raise Problem(
+            raise CommandError(
                 f"class {str(values[counts.argmin()])!r} of {table.target!r} has {counts.min()} "
                 f"rows, too few for {folds} folds; lower --folds, or merge or remove the class."
             )
     elif n < 2 * folds:
-        raise Problem(f"{n} rows are too few for {folds} folds; lower --folds.")
+        raise CommandError(f"{n} rows are too few for {folds} folds; lower --folds.")
     if table.time is not None:
         return check_parts(table, TimeSeriesSplit(folds).split(table.X))
     if table.groups is not None:
         distinct = len(np.unique(table.groups))
         if distinct < folds:
-            raise Problem(f"{distinct} groups are too few for {folds} folds; lower --folds.")
+            raise CommandError(f"{distinct} groups are too few for {folds} folds; lower --folds.")
         cls = StratifiedGroupKFold if classes else GroupKFold
         parts = cls(folds, shuffle=True, random_state=seed).split(table.X, table.y, table.groups)
         return check_parts(table, parts)
@@ -235,7 +239,7 @@ def check_parts(table, parts):
     if table.task == "classification":
         for train, _ in parts:
             if len(np.unique(table.y[train])) < len(np.unique(table.y)):
-                raise Problem(
+                raise CommandError(
                     "a fold's training rows lack a class that the table has; lower --folds, or "
                     "leave out --time or --groups."
                 )

@@ -1,8 +1,8 @@
 """Find out what the columns of a table hold, and say why"""
 
-from mlreplica.cli.columns import MOST_LEVELS, OTHER, Column
-from mlreplica.cli.console import Problem, did_you_mean, listed
-from mlreplica.cli.values import (
+from .columns import MOST_LEVELS, OTHER, Column
+from .console import CommandError, did_you_mean, listed
+from .values import (
     DATES,
     TIMES,
     as_dates,
@@ -22,11 +22,11 @@ def understand(frame, numeric=(), categorical=(), marks=()):
     for option, names in (("--numeric", numeric), ("--categorical", categorical)):
         for name in names:
             if name not in frame.columns:
-                raise Problem(
+                raise CommandError(
                     f"no column {name!r} for {option}; {did_you_mean(name, frame.columns)}"
                 )
     if both := set(numeric) & set(categorical):
-        raise Problem(f"{min(both)!r} cannot be both --numeric and --categorical.")
+        raise CommandError(f"{min(both)!r} cannot be both --numeric and --categorical.")
     columns = {series.name: tidy(series, marks) for series in frame}
     usual = decimal_mark(columns.values())
     forced = dict.fromkeys(numeric, "number") | dict.fromkeys(categorical, "category")
@@ -50,7 +50,7 @@ def understood(series, decimal, forced=None):
         return out(f"{str(series.dtype).lower()}, neither numbers nor categories")
     if not len(known):
         if forced:
-            raise Problem(f"column {name!r} holds no values; leave it out by --drop.")
+            raise CommandError(f"column {name!r} holds no values; leave it out by --drop.")
         return out("no values")
     if forced == "category":
         return category(series, missing)
@@ -62,7 +62,7 @@ def understood(series, decimal, forced=None):
     if found >= ENOUGH * len(known) or (forced and found):
         return number(series, missing, forced, decimal)
     if forced:
-        raise Problem(f"column {name!r} holds no numbers, but text such as {known[0]!r}.")
+        raise CommandError(f"column {name!r} holds no numbers, but text such as {known[0]!r}.")
     if found := moment(series, missing):
         return found
     distinct, n = known.n_unique(), len(series)

@@ -11,10 +11,11 @@ from importlib.resources import files
 import numpy as np
 
 from mlreplica.callbacks import Trace
-from mlreplica.cli.console import Problem
-from mlreplica.cli.fits import listening
-from mlreplica.cli.model import first_line
-from mlreplica.cli.models import core, model_for, needs, preparation
+
+from .console import CommandError
+from .fits import listening
+from .model import first_line
+from .models import core, model_for, needs, preparation
 
 MOST_FRAMES = 200
 MOST_POINTS = 150
@@ -58,7 +59,7 @@ class Steps(Trace):
 
 def example(task):
     """Data to watch by if none is given: two kinds of iris, or diabetes by body mass."""
-    from mlreplica.cli.table import read_shipped
+    from .table import read_shipped
 
     if task == "regression":
         table = read_shipped("diabetes")
@@ -76,7 +77,7 @@ def example(task):
 def record(table, cls, seed=0, settings=None):
     """The frames of a fit, and the panes that draw them."""
     if not hasattr(cls, "set_callbacks"):
-        raise Problem(f"{cls.__name__} has no steps to watch; try Perceptron, SVC or Lasso.")
+        raise CommandError(f"{cls.__name__} has no steps to watch; try Perceptron, SVC or Lasso.")
     X, prepare = table.X, preparation(needs(cls), table)
     if prepare is not None:
         X = prepare.fit_transform(X)
@@ -91,10 +92,10 @@ def record(table, cls, seed=0, settings=None):
         with listening():
             model.set_callbacks(steps).fit(X, table.y)
     except (ValueError, TypeError) as error:
-        raise Problem(f"{cls.__name__} could not be fitted: {first_line(error)}") from None
+        raise CommandError(f"{cls.__name__} could not be fitted: {first_line(error)}") from None
     states = steps.states
     if not states:
-        raise Problem(f"{cls.__name__} found its answer at once: there are no steps to watch.")
+        raise CommandError(f"{cls.__name__} found its answer at once: there are no steps to watch.")
     keep = np.unique(np.linspace(0, len(states) - 1, MOST_FRAMES).astype(int))
     frames = [small(states[k]) for k in keep]
     numbers = [
@@ -107,6 +108,7 @@ def record(table, cls, seed=0, settings=None):
         values = [frame[name] for frame in frames]
         log = all(v is not None and v > 0 for v in values) and max(values) > 30 * min(values)
         panes.append({"type": "curve", "fields": [name], "log": log, "title": name,
+                      "x": "step" if "step" in frames[0] else None,
                       "labels": ["step", ""]})  # fmt: skip
     shown = [k for k, v in frames[0].items() if not isinstance(v, list) or len(v) <= 6]
     panes.append(

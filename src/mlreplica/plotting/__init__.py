@@ -6,44 +6,29 @@ colour-blind, and whatever a colour says, a dash, a marker or a hatch says too: 
 lost. matplotlib comes with `pip install 'mlreplica[plot]'`.
 """
 
-from importlib import import_module
+from typing import TYPE_CHECKING
 
-HOME = {
-    "PALETTE": "_style",
-    "Animation": "_animation",
-    "BiasVarianceDisplay": "_curves",
-    "CoefficientPathDisplay": "_paths",
-    "ConvergenceDisplay": "_paths",
-    "DecisionBoundaryDisplay": "_boundary",
-    "ImportanceDisplay": "_models",
-    "LearningCurveDisplay": "_curves",
-    "MarginDisplay": "_boundary",
-    "TreeDisplay": "_models",
-    "ValidationCurveDisplay": "_curves",
-    "style": "_style",
-}
+from mlreplica.core.lazy import lazy
 
-__all__ = [
-    "PALETTE",
-    "Animation",
-    "BiasVarianceDisplay",
-    "CoefficientPathDisplay",
-    "ConvergenceDisplay",
-    "DecisionBoundaryDisplay",
-    "ImportanceDisplay",
-    "LearningCurveDisplay",
-    "MarginDisplay",
-    "TreeDisplay",
-    "ValidationCurveDisplay",
-    "style",
-]
+if TYPE_CHECKING:
+    from ._animation import Animation as Animation
+    from ._boundary import DecisionBoundaryDisplay as DecisionBoundaryDisplay
+    from ._boundary import MarginDisplay as MarginDisplay
+    from ._clusters import ChooseKDisplay as ChooseKDisplay
+    from ._clusters import ClusterDisplay as ClusterDisplay
+    from ._clusters import DendrogramDisplay as DendrogramDisplay
+    from ._curves import BiasVarianceDisplay as BiasVarianceDisplay
+    from ._curves import LearningCurveDisplay as LearningCurveDisplay
+    from ._curves import ValidationCurveDisplay as ValidationCurveDisplay
+    from ._models import ImportanceDisplay as ImportanceDisplay
+    from ._models import TreeDisplay as TreeDisplay
+    from ._neighbours import NeighboursDisplay as NeighboursDisplay
+    from ._paths import CoefficientPathDisplay as CoefficientPathDisplay
+    from ._paths import ConvergenceDisplay as ConvergenceDisplay
+    from ._projections import BiplotDisplay as BiplotDisplay
+    from ._projections import CovarianceEllipseDisplay as CovarianceEllipseDisplay
+    from ._projections import ScreeDisplay as ScreeDisplay
+    from ._style import PALETTE as PALETTE
+    from ._style import style as style
 
-
-def __getattr__(name: str) -> object:
-    if name in HOME:
-        return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy(__name__)

@@ -141,6 +141,19 @@
     return kept;
   }
 
+  /** Points around a centre: the unit circle, stretched and turned by the rows of a matrix. */
+  const round = ([u, v], [[a, b], [c, d]]) => Array.from({ length: 60 }, (_, k) => {
+    const [x, y] = [Math.cos((k * Math.PI) / 30), Math.sin((k * Math.PI) / 30)];
+    return [u + a * x + b * y, v + c * x + d * y];
+  });
+
+  /** A matrix L with L Lᵀ = S, for S a matrix, two variances, or one. */
+  function root(S) {
+    const [[a, b], [, d]] = Array.isArray(S?.[0]) ? S : Array.isArray(S) ? [[S[0], 0], [0, S[1]]] : [[S, 0], [0, S]];
+    const first = Math.sqrt(Math.max(a, 0)), below = first > 0 ? b / first : 0;
+    return [[first, 0], [below, Math.sqrt(Math.max(d - below * below, 0))]];
+  }
+
   // Each view builds its drawing once and returns draw(frame, step, run).
   const views = {
     plane(pane, runs) {
@@ -286,7 +299,7 @@
     curve(pane, runs) {
       const good = (v) => typeof v === "number" && (!pane.log || v > 0);
       const values = runs.flat().flatMap((f) => pane.fields.map((k) => scalar(f[k]))).filter(good);
-      const place = (frame, i) => frame.step ?? i;
+      const place = (frame, i) => (pane.x ? scalar(frame[pane.x]) : i);
       const xs = range(runs.flatMap((run) => run.map(place)), 0.02);
       const ax = axes(pane, xs, range(pane.log ? values.map(Math.log10) : values), { log: pane.log });
       const lines = pane.fields.map((field, k) => {
@@ -377,6 +390,25 @@
         cells[i][j].textContent = text(value);
         cells[i][j].style.setProperty("--share", `${Math.round((42 * Math.abs(value ?? 0)) / most)}%`);
       }));
+      return { node, draw };
+    },
+
+    // A picture: a number from 0 (black) to 1 (white) for each pixel.
+    image(pane, runs) {
+      const first = runs[0][0][pane.field], node = document.createElement("canvas");
+      node.height = first.length;
+      node.width = first[0].length;
+      node.className = "picture";
+      node.setAttribute("role", "img");
+      node.setAttribute("aria-label", pane.title || pane.type);
+      const context = node.getContext("2d"), pixels = context.createImageData(node.width, node.height);
+      const draw = (frame) => {
+        frame[pane.field].flat().forEach((value, k) => {
+          pixels.data.fill(Math.round(255 * Math.min(1, Math.max(0, value ?? 0))), 4 * k, 4 * k + 3);
+          pixels.data[4 * k + 3] = 255;
+        });
+        context.putImageData(pixels, 0, 0);
+      };
       return { node, draw };
     },
 
@@ -482,6 +514,143 @@
       return { node: svg, draw };
     },
 
+    // A dendrogram: the joins made so far, the last one marked, and where a cut crosses them.
+    merges(pane) {
+      const n = pane.children.length + 1, top = Math.max(...pane.heights) || 1;
+      const ax = axes(pane, [-0.7, n - 0.3], [0, 1.06 * top], { xTicks: false });
+      const height = (k) => (k < n ? 0 : pane.heights[k - n]);
+      const joins = pane.children.map(([a, b], i) => make("polyline", { points: joined([
+        [a, height(a)], [a, pane.heights[i]], [b, pane.heights[i]], [b, height(b)],
+      ].map(([k, h]) => [ax.x(pane.across[k]), ax.y(h)])) }));
+      const names = (pane.names ?? []).map((name, k) =>
+        make("text", { class: "tick", x: ax.x(pane.across[k]), y: H - EDGE.bottom + 17, "text-anchor": "middle" }, name));
+      const cut = make("line", { class: "fixed", x1: ax.box.x, x2: ax.box.x + ax.box.width });
+      const feet = Array.from({ length: n }, (_, k) => make("circle", { class: "foot", cx: ax.x(pane.across[k]), cy: ax.y(0), r: 2.4 }));
+      ax.plot.append(...joins, ...feet, cut);
+      ax.svg.append(...names);
+      const draw = (frame) => {
+        const made = scalar(frame[pane.field]);
+        joins.forEach((line, i) => {
+          show(line, i < made);
+          set(line, { class: i === made - 1 ? "join current" : "join" });
+        });
+        const at = pane.cut ? frame[pane.cut] : null;
+        show(cut, typeof at === "number");
+        if (typeof at === "number") set(cut, { y1: ax.y(at), y2: ax.y(at) });
+      };
+      return { node: ax.svg, draw };
+    },
+
+    cells(pane) {
+      const ax = axes(pane, ...pane.window), at = ([u, v]) => [ax.x(u), ax.y(v)], names = pane.y ? classes(pane.y) : [null];
+      const boxes = pane.boxes.map(([x0, y0, x1, y1]) =>
+        make("rect", { x: ax.x(x0), y: ax.y(y1), width: ax.x(x1) - ax.x(x0), height: ax.y(y0) - ax.y(y1) }));
+      const rings = make("g"), circle = make("polygon", { class: "reach" });
+      const cross = make("path", { class: "query" });
+      ax.plot.append(...boxes, ...pane.X.map((p, i) => mark(pane.y ? names.indexOf(pane.y[i]) : 0, ...at(p), 3.6)), circle, rings, cross);
+      const draw = (frame) => {
+        frame[pane.field].forEach((kind, i) => {
+          show(boxes[i], kind > 0);
+          set(boxes[i], { class: `region ${["", "", "open", "closed"][kind] ?? ""}` });
+        });
+        const q = pane.query && frame[pane.query], r = pane.radius && frame[pane.radius];
+        show(cross, Boolean(q));
+        show(circle, Boolean(q) && Number.isFinite(r));
+        if (q) set(cross, { d: `M${at(q)[0] - 7} ${at(q)[1]}h14M${at(q)[0]} ${at(q)[1] - 7}v14` });
+        if (q && Number.isFinite(r)) set(circle, { points: joined(round(q, [[r, 0], [0, r]]).map(at)) });
+        const some = pane.highlight ? [frame[pane.highlight]].flat() : [];
+        rings.replaceChildren(...some.filter((i) => pane.X[i]).map((i) =>
+          make("circle", { class: "ring", cx: at(pane.X[i])[0], cy: at(pane.X[i])[1], r: 9 })));
+      };
+      return { node: ax.svg, draw };
+    },
+
+    // Points and prototypes; the region nearest to each is what all bisectors leave of the frame.
+    prototypes(pane) {
+      const ax = axes(pane, ...pane.window), at = ([u, v]) => [ax.x(u), ax.y(v)], [xs, ys] = pane.window;
+      const corners = [[xs[0], ys[0]], [xs[1], ys[0]], [xs[1], ys[1]], [xs[0], ys[1]]];
+      const kinds = pane.classes && [...new Set([...pane.classes, ...(pane.y ?? [])])].sort((a, b) => (a < b ? 1 : -1));
+      const kind = (k) => (kinds ? kinds.indexOf(pane.classes[k]) : k);
+      const names = kinds ?? (pane.y ? classes(pane.y) : []);
+      const regions = make("g"), marks = make("g"), ways = make("g"), heads = make("g"), rings = make("g");
+      const still = pane.X.map((p, i) => (pane.assigned ? null : mark(pane.y ? names.indexOf(pane.y[i]) : 0, ...at(p), 3.6)));
+      marks.append(...still.filter(Boolean));
+      ax.plot.append(regions, marks, ways, heads, rings);
+      const draw = (frame, step, run) => {
+        const centers = frame[pane.field];
+        if (pane.regions) regions.replaceChildren(...centers.map((c, k) => {
+          const nearer = (d) => ([u, v]) => (u - (c[0] + d[0]) / 2) * (c[0] - d[0]) + (v - (c[1] + d[1]) / 2) * (c[1] - d[1]);
+          const own = centers.reduce((kept, d, j) => (j === k ? kept : halfPlane(kept, nearer(d))), corners);
+          return make("polygon", { class: "own", style: `fill:${colour(kind(k))}`, points: joined(own.map(at)) });
+        }));
+        if (pane.assigned) marks.replaceChildren(...frame[pane.assigned].map((k, i) => {
+          const point = mark(Math.max(kind(k), 0), ...at(pane.X[i]), 3.6);
+          if (k < 0) point.style.fill = "var(--book-muted)";
+          return point;
+        }));
+        const past = run.slice(Math.max(0, step - 40), step + 1).map((f) => f[pane.field]);
+        ways.replaceChildren(...centers.map((_, k) => make("polyline", { class: "way", points: joined(past.filter((f) => f[k]).map((f) => at(f[k]))) })));
+        heads.replaceChildren(...centers.map((c, k) => {
+          const head = mark(kind(k), ...at(c), 8);
+          head.classList.add("head");
+          return head;
+        }));
+        const some = pane.highlight ? [frame[pane.highlight]].flat() : [];
+        rings.replaceChildren(...some.filter((i) => pane.X[i]).map((i) =>
+          make("circle", { class: "ring", cx: at(pane.X[i])[0], cy: at(pane.X[i])[1], r: 9 })));
+      };
+      return { node: ax.svg, draw };
+    },
+
+    ellipses(pane) {
+      const ax = axes(pane, ...pane.window), at = ([u, v]) => [ax.x(u), ax.y(v)];
+      const marks = make("g"), shapes = make("g");
+      if (!pane.shares) marks.append(...pane.X.map((p) => mark(0, ...at(p), 3.6)));
+      ax.plot.append(marks, shapes);
+      const draw = (frame) => {
+        if (pane.shares) marks.replaceChildren(...frame[pane.shares].map((row, i) => {
+          const most = Math.max(...row), point = mark(row.indexOf(most), ...at(pane.X[i]), 3.6);
+          set(point, { "fill-opacity": 0.15 + 0.75 * clamp((most - 1 / row.length) / (1 - 1 / row.length || 1), 0, 1) });
+          return point;
+        }));
+        shapes.replaceChildren(...frame[pane.means].flatMap((mean, k) => {
+          const shape = root(frame[pane.covariances][k]), style = `stroke:${colour(k)}`;
+          return [...[1, 2].map((size) => make("polygon", { class: `deviation of-${size}`, style,
+            points: joined(round(mean, shape.map((row) => row.map((v) => size * v))).map(at)) })), mark(k, ...at(mean), 7)];
+        }));
+      };
+      return { node: ax.svg, draw };
+    },
+
+    trellis(pane, runs) {
+      const many = pane.symbols.length, down = pane.states.length, left = 74, high = Math.min(64, 240 / down);
+      const x = (t) => left + 24 + ((W - left - 48) * t) / Math.max(many - 1, 1), y = (s) => 52 + s * high;
+      const radius = Math.min(15, 0.3 * high, (0.36 * (W - left)) / many);
+      const svg = make("svg", { viewBox: `0 0 ${W} ${52 + down * high}`, role: "img", "aria-label": pane.title || pane.type });
+      const edges = make("g"), words = [...pane.symbols.map((symbol, t) => [symbol, x(t), 18, "middle"]),
+        ...pane.states.map((name, s) => [name, left - 4, y(s) + 4, "end"])];
+      const knots = pane.symbols.map((_, t) => pane.states.map((_, s) => make("circle", { cx: x(t), cy: y(s), r: radius })));
+      const ring = make("rect", { class: "ring", y: 28, width: 2 * radius + 12, height: (down - 1) * high + 48 - high / 4, rx: 6 });
+      svg.append(edges, ...knots.flat(), ring, ...words.map(([word, u, v, side]) =>
+        make("text", { class: "tick", x: u, y: v, "text-anchor": side }, word)));
+      const draw = (frame) => {
+        const way = pane.path ? frame[pane.path] : [], back = pane.back ? frame[pane.back] : [];
+        edges.replaceChildren(...back.flatMap((row, t) => (t ? row.flatMap((from, s) => (from === null || from < 0 ? [] : [
+          make("line", { class: `edge${way[t] === s && way[t - 1] === from ? " chosen" : ""}`, x1: x(t - 1), y1: y(from), x2: x(t), y2: y(s) })])) : [])));
+        if (!pane.back) edges.replaceChildren(...way.slice(1).flatMap((s, t) => (s >= 0 && way[t] >= 0
+          ? [make("line", { class: "edge chosen", x1: x(t), y1: y(way[t]), x2: x(t + 1), y2: y(s) })] : [])));
+        knots.forEach((row, t) => row.forEach((knot, s) => {
+          const share = frame[pane.field][t]?.[s];
+          set(knot, { class: `node${share === null || share === undefined ? " empty" : ""}${way[t] === s ? " chosen" : ""}`,
+            style: `--share:${Math.round(100 * clamp(share ?? 0, 0, 1))}%` });
+        }));
+        const here = pane.at && frame[pane.at];
+        show(ring, Number.isInteger(here));
+        if (Number.isInteger(here)) set(ring, { x: x(here) - radius - 6 });
+      };
+      return { node: svg, draw };
+    },
+
     table(pane) {
       const cells = pane.fields.map((field) => make("dd", { "data-field": field }));
       const rows = pane.fields.map((field, k) => make("div", {}, make("dt", {}, pane.names?.[field] ?? field), cells[k]));
@@ -498,6 +667,7 @@
     pause: "M8 5v14M16 5v14",
     next: "M9 5l9 7-9 7z",
     last: "M18 5v14M5 5l9 7-9 7z",
+    line: "M5 6h9M5 11h6M17 8v10M13 14l4 5 4-5z",
     save: "M12 4v11M7 11l5 5 5-5M5 20h14",
   };
 
@@ -529,26 +699,34 @@
     copy.removeAttribute("id");
     copy.querySelectorAll("[id]").forEach((n) => n.removeAttribute("id"));
     copy.querySelectorAll(".headerlink").forEach((n) => n.remove());
-    const lines = source(original), quote = make("pre", { class: "quote", role: "group", tabindex: 0, "aria-label": "The source" });
-    const draw = (frame) => {
-      copy.querySelectorAll(".algorithm-line").forEach((row) =>
-        row.classList.toggle("current", row.classList.contains(`line-${frame.line}`)));
-      quote.replaceChildren(...(lines.get(frame.line) ?? []).map((line) => line.cloneNode(true)));
+    const rows = [...copy.querySelectorAll(".algorithm-line:not(.unnumbered)")], lines = source(original);
+    const quote = make("pre", { class: "quote", role: "group", tabindex: 0, "aria-label": "The source" });
+    /** Mark the line at the given place among those that led to this frame; the others of them are tinted. */
+    const light = (frame, place) => {
+      const ran = linesOf(frame), now = ran[place];
+      rows.forEach((row, k) => {
+        row.classList.toggle("current", k + 1 === now);
+        row.classList.toggle("ran", ran.includes(k + 1));
+      });
+      quote.replaceChildren(...(lines.get(now) ?? []).map((line) => line.cloneNode(true)));
     };
     const most = Math.max(0, ...[...lines.values()].map((found) => found.length));
     quote.style.minHeight = `${1.55 * most + 0.8}em`; // as high as it gets: nothing below moves
-    return { node: copy, quote: most ? quote : "", draw };
+    return { node: copy, quote: most ? quote : "", light, draw() {} };
   }
 
-  /** For each line of pseudocode the quoted lines of source that cite the equations it cites. */
+  /** The lines of pseudocode that led to a frame. */
+  const linesOf = (frame) => [frame.line ?? []].flat();
+
+  /** For each line of pseudocode the quoted lines of source that run it, or that cite its equations. */
   function source(algorithm) {
     const citing = [...document.querySelectorAll("figure.source:not(.docstring) .citing")];
     const found = new Map();
     algorithm.querySelectorAll(".algorithm-line:not(.unnumbered)").forEach((row, k) => {
+      const named = (row.dataset.runs ?? "").split(" ").filter(Boolean).map((id) => document.getElementById(id));
       const equations = new Set([...row.querySelectorAll("a[href*='#equation-']")].map((a) => a.hash));
-      const where = (kind) => citing.filter((line) =>
-        [...line.querySelectorAll(`.${kind} .cites`)].some((a) => equations.has(a.hash)));
-      const code = where("c1"), lines = code.length ? code : where("sd"); // remarks beside code, else docstrings
+      const lines = named.length ? named : citing.filter((line) =>
+        [...line.querySelectorAll(".c1 .cites")].some((a) => equations.has(a.hash)));
       if (lines.length) found.set(k + 1, lines.slice(0, 4));
     });
     return found;
@@ -558,7 +736,7 @@
     const inline = root.querySelector("script[type='application/json']");
     const data = inline ? JSON.parse(inline.textContent) : window.bookRecordings[root.id];
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
-    let run = data.runs[0], step = 0, timer = null, speed = 1;
+    let run = data.runs[0], step = 0, timer = null, speed = 1, place = 0, walk = null;
 
     const panes = data.panes.map((pane) => {
       const view = views[pane.type](pane, data.runs);
@@ -571,7 +749,9 @@
     const first = button("first", "First step", () => go(0));
     const back = button("back", "Step back", () => go(step - 1));
     const play = button("play", "Play", () => (timer ? pause() : begin()));
-    const next = button("next", "Step forward", () => go(step + 1));
+    const next = button("next", "Step forward", () => go(step + 1, true));
+    const line = button("line", "Next line of the pseudocode", () => nextLine());
+    const byLine = code && data.runs.flat().some((frame) => linesOf(frame).length > 1);
     const last = button("last", "Last step", () => go(run.length - 1));
     const scrub = make("input", { type: "range", class: "scrub", min: 0, step: 1, "aria-label": "Step", oninput: () => go(+scrub.value) });
     const where = make("output", { class: "where" });
@@ -587,8 +767,14 @@
       title: "The Python that made this run" }, "Python");
     const noted = data.runs.flat().some((frame) => frame.note);
     const note = make("p", { class: "note", ...(!noted && { hidden: "" }) }), said = make("p", { class: "said", role: "status" });
-    const sliders = data.sliders.map(({ name, values }) => {
-      const input = make("input", { type: "range", min: 0, max: values.length - 1, step: 1, value: 0, "aria-label": name,
+    let rest = data.chosen ?? 0;
+    const shown = data.sliders.map(({ values }) => values.length).reverse().map((many) => {
+      const at = rest % many;
+      rest = Math.floor(rest / many);
+      return at;
+    }).reverse();
+    const sliders = data.sliders.map(({ name, values }, k) => {
+      const input = make("input", { type: "range", min: 0, max: values.length - 1, step: 1, value: shown[k], "aria-label": name,
         oninput: () => { pause(); pick(); } });
       return { name, values, input, chosen: make("output") };
     });
@@ -609,28 +795,63 @@
       panes.forEach((pane) => pane.draw(frame, step, run));
       scrub.value = step;
       scrub.style.setProperty("--done", `${(100 * step) / Math.max(run.length - 1, 1)}%`);
-      scrub.setAttribute("aria-valuetext", `${step + 1} of ${run.length}`);
-      where.textContent = `${step + 1} / ${run.length}`;
+      scrub.setAttribute("aria-valuetext", position(frame));
+      where.textContent = position(frame);
       note.textContent = frame.note ?? "";
       root.dataset.frame = step;
+      mark(linesOf(frame).length - 1);
       [first, back].forEach((b) => b.setAttribute("aria-disabled", step === 0));
       [next, last].forEach((b) => b.setAttribute("aria-disabled", step === run.length - 1));
       if (!timer) {
         const numbers = Object.entries(frame).filter(([k, v]) => typeof v === "number" && k !== "line" && k !== "step");
-        said.textContent = `Step ${step + 1} of ${run.length}. ${frame.note ?? ""} ` + numbers.map(([k, v]) => `${k} ${text(v)}`).join(", ");
+        said.textContent = `${position(frame)}. ${frame.note ?? ""} ` + numbers.map(([k, v]) => `${k} ${text(v)}`).join(", ");
       }
     }
 
-    function go(to) {
+    /** Where the run is: by its own counter (round 3 of 20), else by the frame. */
+    function position(frame) {
+      const name = data.counter;
+      return name ? `${name} ${text(scalar(frame[name]))} of ${text(scalar(run.at(-1)[name]))}` : `${step + 1} / ${run.length}`;
+    }
+
+    function mark(to) {
+      clearInterval(walk);
+      place = Math.max(to, 0);
+      code?.light(run[step], place);
+      root.dataset.line = linesOf(run[step])[place] ?? "";
+    }
+
+    /** Let the mark walk over the lines that led to this frame, within the given milliseconds. */
+    function stroll(time) {
+      const many = linesOf(run[step]).length;
+      if (!code || many < 2 || calm.matches) return;
+      mark(0);
+      walk = setInterval(() => (place < many - 1 ? ((place += 1), code.light(run[step], place), (root.dataset.line = linesOf(run[step])[place])) : clearInterval(walk)), time / many);
+    }
+
+    function nextLine() {
       pause();
+      clearInterval(walk);
+      if (place < linesOf(run[step]).length - 1) mark(place + 1);
+      else if (step < run.length - 1) { draw(step + 1); mark(0); }
+    }
+
+    function go(to, forward = false) {
+      pause();
+      const moved = clamp(to, 0, run.length - 1) !== step;
       draw(clamp(to, 0, run.length - 1));
+      if (forward && moved) stroll(500);
     }
 
     function begin() {
       clearInterval(timer);
       if (step === run.length - 1) draw(0);
       const pace = calm.matches ? Math.min(data.rate * speed, 1) : data.rate * speed;
-      timer = setInterval(() => (step < run.length - 1 ? draw(step + 1) : pause()), 1000 / pace);
+      timer = setInterval(() => {
+        if (step === run.length - 1) return pause();
+        draw(step + 1);
+        stroll(800 / pace);
+      }, 1000 / pace);
       play.become("pause", "Pause");
     }
 
@@ -649,7 +870,8 @@
         if (own === "BUTTON") return;
         play.click();
       } else if (sliders.some(({ input }) => event.target === input)) return;
-      else if (event.key === "ArrowRight") go(step + 1);
+      else if (event.key === "ArrowRight") go(step + 1, true);
+      else if (event.key === "ArrowDown" && byLine && own !== "INPUT") nextLine();
       else if (event.key === "ArrowLeft") go(step - 1);
       else if (event.key === "Home") go(0);
       else if (event.key === "End") go(run.length - 1);
@@ -668,11 +890,12 @@
       pane.node.addEventListener("pointermove", (event) => event.buttons && seek(event));
     }
 
-    const bar = make("div", { class: "bar" }, first, back, play, next, last, scrub, where, rate, save, python);
+    const bar = make("div", { class: "bar" }, first, back, play, next, ...(byLine ? [line] : []), last, scrub, where, rate, save, python);
     const grid = sliders.map(({ name, input, chosen }) => make("label", { class: "choose" }, `${name} `, input, chosen));
     root.append(...[make("p", { class: "player-title" }, data.label), ...grid,
       make("div", { class: "panes" }, ...panes.map((p) => p.box)), note, bar, said].filter(Boolean));
     root.tabIndex = 0;
+    run = data.runs[data.chosen ?? 0];
     root.dataset.frames = run.length;
     step = data.start < 0 ? run.length + data.start : data.start;
     pick();
