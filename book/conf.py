@@ -29,17 +29,19 @@ version = release = mlreplica.__version__
 
 extensions = [
     "myst_nb",
-    "sphinx.ext.autodoc",
     "sphinx.ext.linkcode",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
     "bookkit.algorithm",
     "bookkit.api",
+    "bookkit.cards",
     "bookkit.equations",
     "bookkit.exercise",
+    "bookkit.mentions",
+    "bookkit.outputs",
     "bookkit.race",
     "bookkit.script",
+    "bookkit.sidebar",
     "bookkit.site",
     "bookkit.source",
 ]
@@ -76,11 +78,11 @@ book_macros = {
 }
 
 # API reference
-autodoc_typehints = "none"
 linkcode_resolve = source_link
-napoleon_google_docstring = False
-napoleon_use_ivar = True
-napoleon_use_rtype = False
+python_maximum_signature_line_length = 88
+python_trailing_comma_in_multi_line_signatures = False
+add_module_names = False
+toc_object_entries_show_parents = "hide"
 default_role = "code"
 
 # Where the site will live, for its sitemap and previews; links between pages are relative.
@@ -119,22 +121,11 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "github-dark"
 
 
-def name_levels(app, pagename, templatename, context, doctree):
-    """Say of which level the headings in the sidebar are; Sphinx only says that they are some."""
-    tree = context.get("furo_navigation_tree", "")
-    if pagename.startswith("_source/"):  # two hundred copies of the contents are four megabytes
-        home = context["pathto"]("index")
-        tree = f'<ul><li class="toctree-l1"><a href="{home}">Contents</a></li></ul>'
-    tree = tree.replace('role="heading"', 'role="heading" aria-level="2"')
-    context["furo_navigation_tree"] = tree
-
-
 def deal(app, env, names):
     """Deal the pages to the two processes that read them; the quick ones of the API come first."""
     names[:] = names[::2] + names[1::2]
 
 
 def setup(app):
-    """Mend the sidebar after furo has made it, and share out the reading."""
-    app.connect("html-page-context", name_levels, priority=900)
+    """Share out the reading."""
     app.connect("env-before-read-docs", deal)

@@ -12,6 +12,19 @@
 })();
 
 addEventListener("DOMContentLoaded", () => {
+  // The sidebar shows where this page stands.
+  const list = document.querySelector(".sidebar-scroll"), current = list?.querySelector("a.current");
+  if (current) list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 3;
+
+  // A formula that is wider than a narrow screen becomes smaller, down to what can be read; then it scrolls.
+  const fit = (node) => {
+    node.style.fontSize = "";
+    if (innerWidth < 736 && node.scrollWidth > node.clientWidth + 1) node.style.fontSize = `${Math.max(0.62, node.clientWidth / node.scrollWidth)}em`;
+  };
+  const formulas = document.querySelectorAll(".formula");
+  formulas.forEach(fit);
+  addEventListener("resize", () => formulas.forEach(fit));
+
   // What scrolls sideways can be reached by the keyboard; what does not is no stop for the Tab key.
   const watch = new ResizeObserver((entries) => {
     for (const { target } of entries) {

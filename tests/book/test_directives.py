@@ -58,7 +58,7 @@ def build(tmp_path, monkeypatch):
         (source / "page.md").write_text(page, encoding="utf-8")
         (source / "conf.py").write_text("", encoding="utf-8")
         warnings = io.StringIO()
-        modules = ["algorithm", "equations", "exercise", "race", "source"]
+        modules = ["algorithm", "cards", "equations", "exercise", "race", "source"]
         settings = {
             "extensions": ["myst_parser", *(f"bookkit.{name}" for name in modules)],
             "myst_enable_extensions": ["dollarmath"],
@@ -105,6 +105,37 @@ def test_equations_carry_the_number_of_their_label(build):
 def test_a_label_without_a_number_is_refused(build):
     _, warnings = build("# Page\n\n$$\nx\n$$ (page-first)\n")
     assert "must end in its number" in warnings
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (("page-1", "page-2", "page-2a", "page-3"), ""),
+        (("page-2", "page-1"), "equation (1) stands below page-2: the numbers of a page ascend"),
+        (("page-2a", "page-2"), "equation (2) stands below page-2a"),
+        (("page-1", "other-2"), "equation other-2 begins a second series: go on from page-1"),
+    ],
+)
+def test_numbers_of_a_page_ascend(build, labels, said):
+    _, warnings = build("# Page\n\n" + "".join(f"$$\nx\n$$ ({name})\n\n" for name in labels))
+    assert said in warnings
+    assert bool(said) == bool(warnings)
+
+
+def test_a_line_of_pseudocode_names_the_code_that_runs_it(build):
+    page = (
+        "# Page\n\n```{algorithm} Double\n:label: alg-double\n\n$y = 2x$ @ return 2 * x\n```\n\n"
+        "```{source} doubling.double\n```\n"
+    )
+    page = EQUATIONS + page.removeprefix("# Page\n")
+    html, warnings = build(page)
+    assert warnings == ""
+    address = re.search(r'data-runs="([^"]+)"', html)[1]
+    line = next(line for line in html.splitlines() if f'id="{address}"' in line)
+    assert "return" in line
+    assert (
+        "no source quoted on this page has the code" in build(page.replace("2 * x\n", "3 * x\n"))[1]
+    )
 
 
 def test_a_formula_katex_cannot_read_is_refused(build):
@@ -194,10 +225,20 @@ def test_solution_is_folded_with_all_it_holds(build):
     assert "Exercise 1: Add" in html
 
 
+def test_what_a_first_reading_leaves_out_is_folded(build):
+    page = "# Page\n\n```{fold} How it is fast\n```\n\nBy haste.\n\n```{fold-end}\n```\n\nAfter.\n"
+    html, warnings = build(page)
+    assert warnings == ""
+    fold = html[html.index('<details class="aside"') : html.index("</details>")]
+    assert "<summary>How it is fast</summary>" in fold
+    assert "By haste." in fold
+    assert "After." not in fold
+
+
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        ("# Page\n\n```{solution}\n```\n\nTwo.\n", "has no {solution-end}"),
+        ("# Page\n\n```{solution}\n```\n\nTwo.\n", "has no {solution-end} or {fold-end}"),
         ("# Page\n\n```{solution-end}\n```\n", "closes no {solution}"),
     ],
 )

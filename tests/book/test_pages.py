@@ -26,7 +26,7 @@ PROSE = """() => {
 }"""
 
 # The theme hides what sticks out of the page and scrolls what sticks out of the content.
-STICKS_OUT = """["html", ".content"].map((name) => document.querySelector(name))
+STICKS_OUT = """["html", ".content"].map((name) => document.querySelector(name)).filter(Boolean)
     .map((node) => node.scrollWidth - node.clientWidth)"""
 
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}  # file:// forbids to preload
@@ -79,7 +79,7 @@ def check_load(opened):
 def check_width(page, width):
     """Nothing sticks out to the right."""
     page.set_viewport_size({"width": width, "height": 900})
-    assert page.evaluate(STICKS_OUT) == [0, 0]
+    assert not any(page.evaluate(STICKS_OUT))
 
 
 def take_picture(page, name, width, scheme):
@@ -131,7 +131,9 @@ def test_generated_pages(visit, site, folder):
         check_width(opened.page, 390)
 
 
-@pytest.mark.parametrize("name", ["_source/mlreplica/callbacks.html", "api/callbacks.html"])
+@pytest.mark.parametrize(
+    "name", ["_source/mlreplica/callbacks.html", "api/svm.html", "api/svm.SVC.html"]
+)
 def test_generated_pages_are_accessible(visit, name):
     """All come from one template: one of them speaks for the others."""
     check_accessible(visit(name).page)

@@ -50,8 +50,9 @@ def check_cells(cells, lines, frame):
         value = frame.get(field)
         if not isinstance(value, str):
             assert shown(text) == pytest.approx(numbers(value), rel=5.1e-4, abs=0)
+    ran = frame.get("line") or []
     for classes in lines:
-        assert f"line-{frame['line']}" in classes
+        assert any(f"line-{line}" in classes for line in (ran if isinstance(ran, list) else [ran]))
 
 
 def check_frame(player, frame):
@@ -104,6 +105,84 @@ def test_plays_to_the_recorded_end(visit, name):
     assert opened.faults == []
 
 
+WALK = """(root) => {
+  const seen = [], scrub = root.querySelector("input.scrub");
+  for (let k = 0; k <= +scrub.max; k++) {
+    scrub.value = k;
+    scrub.dispatchEvent(new Event("input"));
+    const ran = root.querySelectorAll(".algorithm-line.ran").length;
+    const at = [...root.querySelectorAll(".algorithm-line.current")].map((n) => n.className);
+    const quote = [...root.querySelectorAll(".quote .citing")].map((n) => [n.innerText,
+      n.querySelector(".sd") !== null]);
+    seen.push({ ran, at: at.map((c) => +c.match(/line-(\\d+)/)[1]), quote });
+  }
+  return seen;
+}"""
+CURVES = """(root) => [...root.querySelectorAll(".pane.curve")].map((pane) => {
+  const bottom = Math.max(...[...pane.querySelectorAll(".tick")].map((n) => +n.getAttribute("y")));
+  const ticks = [...pane.querySelectorAll(".tick")].filter((n) => +n.getAttribute("y") === bottom)
+    .map((n) => [+n.getAttribute("x"), n.textContent]);
+  return [ticks, +pane.querySelector(".cursor").getAttribute("x1")];
+})"""
+MARKED = [name for name in PAGES if (SITE / name).exists()
+          and '"algorithm":"alg-' in (SITE / name).read_text("utf-8")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_the_mark_follows_the_run(visit, name):
+    """It moves, it is where the state says, and what is quoted beside it is code that runs."""
+    page, quoted = visit(name).page, 0
+    for player in page.locator(".player:has(.algorithm)").all():
+        recording = player.evaluate(RECORDING)
+        frames = recording["runs"][recording["chosen"]]
+        seen = player.evaluate(WALK)
+        lines = [f.get("line") or [] for f in frames]
+        lines = [line if isinstance(line, list) else [line] for line in lines]
+        for found, ran in zip(seen, lines, strict=True):
+            assert found["at"] == ran[-1:]
+            assert found["ran"] == len(set(ran))
+            assert not any(docstring for _, docstring in found["quote"])
+            quoted += len(found["quote"])
+        assert len({line for ran in lines for line in ran}) > 1
+    sources = page.locator("[data-runs]").count()
+    assert quoted or not sources
+
+
+def test_the_reader_steps_line_by_line(visit):
+    player = visit("adaboost.html").page.locator(".player").first
+    run = player.evaluate(RECORDING)["runs"][0]
+    player.press("Home")
+    player.press("End")
+    last = run[-1]["line"]
+    player.locator("input.scrub").fill(str(len(run) - 2))
+    walked = []
+    for _ in last:
+        player.locator("button.line").click()
+        walked.append(int(player.get_attribute("data-line")))
+    assert walked == last
+    assert player.get_attribute("data-frame") == str(len(run) - 1)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_counters_count_as_the_library_does(visit, name):
+    """The cursor of a curve stands at the number that the frame has, and so does the player."""
+    for player in visit(name).page.locator(".player").all():
+        recording = player.evaluate(RECORDING)
+        run = recording["runs"][recording["chosen"]]
+        fields = [pane["x"] for pane in recording["panes"] if pane["type"] == "curve"]
+        for k in sorted({0, len(run) // 2, len(run) - 1}):
+            player.locator("input.scrub").fill(str(k))
+            for field, (ticks, cursor) in zip(fields, player.evaluate(CURVES), strict=True):
+                at, says = zip(*((x, shown(text)[0]) for x, text in ticks), strict=True)
+                value = k if field is None else run[k][field]
+                unit = (says[-1] - says[0]) / (at[-1] - at[0])
+                found = says[0] + (cursor - at[0]) * unit
+                assert found == pytest.approx(value, abs=0.02 * abs(says[-1] - says[0]) + 1e-9)
+            if counter := recording["counter"]:
+                where = player.locator(".where").inner_text()
+                assert where == f"{counter} {run[k][counter]} of {run[-1][counter]}"
+
+
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_play_and_pause(visit, motion):
     opened = visit("index.html", motion=motion)
@@ -114,7 +193,7 @@ def test_play_and_pause(visit, motion):
     opened.page.wait_for_selector(".player[data-frame='2']")
     player.press(" ")
     assert player.locator("button.play").get_attribute("aria-label") == "Play"
-    assert re.match(r"Step \d+ of \d+", player.locator("[role=status]").inner_text())
+    assert re.match(r"update \d+ of \d+", player.locator("[role=status]").inner_text())
 
 
 def test_saves_the_numbers(visit):

@@ -1,44 +1,56 @@
 """What a page of the book calls in its code cells; the modules beside this one extend Sphinx."""
 
 from bookkit.figure import PALETTE, figure
-from bookkit.player import (
+from bookkit.panes import (
     bars,
     box,
+    cells,
     chain,
     contour,
     curve,
+    ellipses,
     fit,
+    image,
     level_lines,
     lines,
     margins,
     matrix,
+    merges,
     path,
     plane,
-    player,
+    prototypes,
     sequence,
     strip,
     table,
     tree,
+    trellis,
 )
+from bookkit.player import player
 
 __all__ = [
     "PALETTE",
     "bars",
     "box",
+    "cells",
     "chain",
     "contour",
     "curve",
+    "ellipses",
     "figure",
     "fit",
+    "image",
     "level_lines",
     "lines",
     "margins",
     "matrix",
+    "merges",
     "path",
     "plane",
     "player",
+    "prototypes",
     "sequence",
     "strip",
     "table",
     "tree",
+    "trellis",
 ]

@@ -1,8 +1,8 @@
 """The ``algorithm`` directive: numbered pseudocode with formulas.
 
 Each line of the content is a line of pseudocode; four spaces indent it by one level. ``input``
-and ``output`` lines carry no number; a remark follows `` # ``. A figure player lights up the line
-its frame names.
+and ``output`` lines carry no number; a remark follows `` # ``; a piece of the quoted source that
+runs the line follows `` @ ``. A player marks the line its frame names and shows that source.
 """
 
 import re
@@ -22,6 +22,21 @@ def bold_keywords(text):
     """The line with its opening and closing keyword in bold."""
     text = LAST.sub(r"**\1**", text)
     return FIRST.sub(r"**\g<0>**", text, count=1) if FIRST.match(text) else text
+
+
+class algorithm_line(nodes.container):  # noqa: N801  (docutils names nodes in lower case)
+    """A line of pseudocode; `code` is a piece of the source that runs it, `runs` its addresses."""
+
+
+def visit_line(translator, node):
+    """Open a line, with the addresses of the source that runs it."""
+    runs = {"data-runs": " ".join(node["runs"])} if node.get("runs") else {}
+    translator.body.append(translator.starttag(node, "div", CLASS="", **runs))
+
+
+def depart_line(translator, node):
+    """Close it."""
+    translator.body.append("</div>\n")
 
 
 class Algorithm(SphinxDirective):
@@ -45,11 +60,15 @@ class Algorithm(SphinxDirective):
         for offset, line in enumerate(self.content):
             if not line.strip():
                 continue
-            text, _, remark = line.strip().partition(" # ")
+            text, _, code = line.strip().partition(" @ ")
+            text, _, remark = text.partition(" # ")
             level = (len(line) - len(line.lstrip())) // 4
             numbered = not re.match(r"(input|output)\b", text)
             number += numbered
-            row = nodes.container("", classes=["algorithm-line", f"level-{level}"])
+            row = algorithm_line(
+                "", classes=["algorithm-line", f"level-{level}"], code=code.strip()
+            )
+            self.set_source_info(row)
             row["number"] = str(number) if numbered else ""
             for part, name in ((bold_keywords(text), "statement"), (remark, "remark")):
                 if part:
@@ -67,5 +86,6 @@ class Algorithm(SphinxDirective):
 
 def setup(app):
     """Register the directive."""
+    app.add_node(algorithm_line, html=(visit_line, depart_line))
     app.add_directive("algorithm", Algorithm)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,7 @@ FACE = re.compile(r"@font-face\s*\{[^}]*?files/([\w-]+\.woff2)[^}]*\}")
 
 def write_kernel():
     """A Jupyter kernel of this interpreter that keeps notices of compiling out of the pages."""
-    quiet = "import logging; logging.getLogger('mlreplica').setLevel('ERROR')"
+    quiet = "import logging, used_files; logging.getLogger('mlreplica').setLevel('ERROR')"
     start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     start += ["--log-level=40", f"--IPKernelApp.exec_lines={quiet}"]
     folder = BOOK / "_build" / "jupyter" / "kernels" / "python3"

@@ -20,6 +20,7 @@ from sphinx.util import logging
 log = logging.getLogger(__name__)
 KATEX = Path(__file__).parents[2] / "node_modules" / "katex" / "dist" / "katex.js"
 LABEL = re.compile(r"[a-z][a-z0-9-]*-(\d+[a-z]?)$")
+ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)  # TeX, a tenth of a page
 STOP = re.compile(r"[.,;:!?)’”]+")
 
 
@@ -48,7 +49,7 @@ def render(tex, display, macros):
     reply = json.loads(process.stdout.readline())
     if "error" in reply:
         raise ValueError(reply["error"])
-    return reply["html"]
+    return ANNOTATION.sub("", reply["html"])
 
 
 def html_of(translator, node, tex, display):
@@ -96,6 +97,24 @@ def keep_stops(app, doctree, docname):
             pair += [formula, nodes.Text(stop[0])]
 
 
+def check_order(app, doctree):
+    """The numbers of a page are one series and ascend: 1, 2, 2a, 2b, 3."""
+    last = None
+    for node in doctree.findall(nodes.math_block):
+        found = LABEL.match(node.get("label") or "")
+        if not found:
+            continue
+        prefix = node["label"].removesuffix(f"-{found[1]}")
+        number = int(re.match(r"\d+", found[1])[0]), found[1].lstrip("0123456789")
+        if last and prefix != last[0]:
+            said = f"equation {node['label']} begins a second series: go on from {last[2]}"
+            log.warning(said, location=node, type="math")
+        elif last and number <= last[1]:
+            said = f"equation ({found[1]}) stands below {last[2]}: the numbers of a page ascend"
+            log.warning(said, location=node, type="math")
+        last = prefix, number, node["label"]
+
+
 class LabelledEquations(MathDomain):
     """Sphinx's equations, numbered by the end of their labels instead of by counting."""
 
@@ -134,6 +153,7 @@ def setup(app):
     app.add_config_value("book_macros", {}, "html")
     app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
     app.add_domain(LabelledEquations, override=True)
+    app.connect("doctree-read", check_order)
     app.connect("doctree-resolved", keep_stops)
     app.connect("build-finished", stop)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

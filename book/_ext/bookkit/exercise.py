@@ -1,6 +1,7 @@
 """Exercises with folded solutions, and questions of a quiz.
 
-``exercise`` is followed by ``solution`` … ``solution-end`` that fold what lies between.
+``exercise`` is followed by ``solution`` … ``solution-end`` that fold what lies between; ``fold`` …
+``fold-end`` fold what a first reading may leave out.
 
 A solution is opened and closed by two empty directives, so that its code cells stay cells of the
 page: they run when the book is built, and a wrong solution stops the build. ``quiz`` is a question
@@ -62,8 +63,21 @@ class Solution(SphinxDirective):
         return [node]
 
 
+class Aside(SphinxDirective):
+    """Opens what a first reading may leave out; it ends at ``fold-end``."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        """A marker, replaced by `Fold`."""
+        node = fold_start("", summary=self.arguments[0], classes=["aside"])
+        self.set_source_info(node)
+        return [node]
+
+
 class SolutionEnd(SphinxDirective):
-    """Closes a solution."""
+    """Closes a solution or another fold."""
 
     def run(self):
         """A marker, removed by `Fold`."""
@@ -111,12 +125,13 @@ class Fold(SphinxTransform):
             parent, first = start.parent, start.parent.index(start)
             ends = [i for i, n in enumerate(parent) if i > first and isinstance(n, fold_end)]
             if not ends:
-                log.warning("this solution has no {solution-end}", location=start)
+                log.warning("this fold has no {solution-end} or {fold-end}", location=start)
                 start.parent.remove(start)
                 continue
             inside = parent[first + 1 : ends[0]]
             head = summary("", start["summary"])
-            parent[first : ends[0] + 1] = [details("", head, *inside, classes=["solution"])]
+            kind = start["classes"] or ["solution"]
+            parent[first : ends[0] + 1] = [details("", head, *inside, classes=kind)]
         for end in list(self.document.findall(fold_end)):
             log.warning("this {solution-end} closes no {solution}", location=end)
             end.parent.remove(end)
@@ -150,6 +165,8 @@ def setup(app):
     app.add_directive("exercise", Exercise)
     app.add_directive("solution", Solution)
     app.add_directive("solution-end", SolutionEnd)
+    app.add_directive("fold", Aside)
+    app.add_directive("fold-end", SolutionEnd)
     app.add_directive("quiz", Quiz)
     app.add_transform(Fold)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

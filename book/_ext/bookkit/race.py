@@ -27,29 +27,31 @@ def time_of(seconds):
 def row_of(name, row, result, slowest, started):
     """One contestant as a row; one that did not finish says why."""
     who = f'<th scope="row">{escape(name)}</th>'
-    if "best" not in row:
+    if "median" not in row:
         why = "not installed" if "missing" in row else "failed"
         return f'<tr>{who}<td colspan="{3 + started}">{why}</td></tr>'
     ours = ' class="ours"' if name == result["ours"] else ""
-    width = max(100 * row["best"] / slowest, 0.5)
+    width = max(100 * row["median"] / slowest, 0.5)
     first = time_of(row["first"]["warm"]) if row.get("first") else "–"
     first = f"<td>{first}</td>" if started else ""
     quality = f"{row['quality']:.6g}" + (" (worse)" if row["worse"] else "")
     return (
         f'<tr{ours}>{who}<td class="bar"><span style="width:{width:.1f}%"></span></td>'
-        f"<td>{time_of(row['best'])}</td><td>{quality}</td>{first}</tr>"
+        f"<td>{time_of(row['median'])}</td><td>{quality}</td>{first}</tr>"
     )
 
 
 def group_of(result, started):
     """One race: what was raced and by how much we are ahead, then a row a contestant."""
     rows = result["contestants"]
-    timed = {name: row["best"] for name, row in rows.items() if "best" in row}
+    timed = {name: row["median"] for name, row in rows.items() if "median" in row}
     order = sorted(rows, key=lambda name: timed.get(name, float("inf")))
     verdict = ""
     if result["ratio"] is not None:
         peer = escape(result["best_peer"])
-        verdict = f" <strong>{result['ratio']:.1f} times as fast as {peer}.</strong>"
+        between = " to ".join(f"{r:.1f}" for r in result.get("interval") or [])
+        between = f" ({between})" if between else ""
+        verdict = f" <strong>{result['ratio']:.1f} times as fast as {peer}{between}.</strong>"
     return (
         f'<tbody id="race-{escape(result["race"])}"><tr>'
         f'<th colspan="{4 + started}" scope="rowgroup">'
@@ -81,7 +83,7 @@ def html_of(results):
     measures = " / ".join(dict.fromkeys(result["quality"] for result in results))
     return (
         '<figure class="race"><div class="table-wrapper"><table><thead><tr>'
-        '<th scope="col">library</th><td></td><th scope="col">best time</th>'
+        '<th scope="col">library</th><td></td><th scope="col">median time</th>'
         f'<th scope="col">{escape(measures)}</th>{first}'
         f"</tr></thead>{''.join(group_of(result, started) for result in results)}</table></div>"
         f'<p class="held">{escape(held(results))}</p></figure>'

@@ -16,6 +16,8 @@ CARD = "_static/card.png"
 
 def draw_card(app):
     """The picture of a preview: two classes, the widest margin between them, the name."""
+    if "**" not in app.config.include_patterns:  # `make page`
+        return
     import matplotlib.pyplot as plt
 
     from mlreplica.datasets import make_separable
@@ -72,6 +74,7 @@ def describe(app, pagename, templatename, context, doctree):
     context["metatags"] = context.get("metatags", "") + "\n".join(tags)
     if "/" not in pagename and pagename not in ("index", "404"):
         context["body"] += citation(app, pagename, title)
+        context["body"] += '<p><a class="to-top" href="#">Back to top</a></p>'
 
 
 def citation(app, pagename, title):

@@ -17,10 +17,12 @@ from docutils.parsers.rst import directives
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from bookkit.algorithm import algorithm_line
+
 log = logging.getLogger(__name__)
 CITED = re.compile(r"(?<![\w\])}/])\((\d{1,3}[a-z]?)\)(?!\()")
 PROSE = re.compile(r'<span class="(c1|sd)">(.*?)</span>')
-CITING = re.compile(r'<span class="linenos">.*<a class="cites".*')
+NUMBERED = re.compile(r'<span class="linenos"> *(\d+)</span>.*')
 UNCOLOURED = re.compile(r'<span class="[npw]">(.*?)</span>')  # names, brackets, spaces: as the text
 PAGES = "_source"
 
@@ -141,6 +143,34 @@ def link_equations(app, doctree, docname):
             node["cited_by"] = cited_by[node["label"]]
 
 
+def find_running_lines(app, doctree, docname):
+    """Give each line of pseudocode the addresses of the quoted lines that run it."""
+    quoted = [n for n in doctree.findall(quoted_source) if "docstring" not in n["classes"]]
+    for row in doctree.findall(algorithm_line):
+        wanted, row["runs"] = " ".join(row["code"].split()), []
+        for node in quoted if wanted else ():
+            prose = docstring_lines(node["text"])
+            for k, line in enumerate(node["text"].splitlines()):
+                if wanted in " ".join(line.split()) and k not in prose:
+                    address = f"run-{node['ids'][0]}-{k}"
+                    node.setdefault("marked", {})[node["first"] + k] = address
+                    row["runs"].append(address)
+        if wanted and not row["runs"]:
+            said = f"no source quoted on this page has the code {wanted!r} that this line names"
+            log.warning(said, location=row, type="source")
+
+
+def docstring_lines(text):
+    """The numbers, from 0, of the lines of docstrings."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return set()
+    kinds = ast.Module | ast.FunctionDef | ast.ClassDef
+    told = [n for n in ast.walk(tree) if isinstance(n, kinds) and ast.get_docstring(n) is not None]
+    return {k - 1 for n in told for k in range(n.body[0].lineno, n.body[0].end_lineno + 1)}
+
+
 def highlighted(highlighter, node):
     """The quoted lines as HTML, numbered as in their file."""
     options = {"linenos": "inline", "linenostart": node["first"], "wrapcode": True}
@@ -158,7 +188,18 @@ def visit_source(translator, node):
         return f'<span class="{match[1]}">{CITED.sub(link, match[2])}</span>'
 
     code = PROSE.sub(prose, highlighted(translator.highlighter, node))
-    code = CITING.sub(r'<span class="citing">\g<0></span>', code)
+    marked = node.get("marked", {})
+
+    def citing(match):
+        address = marked.get(int(match[1]))
+        if not address and 'class="cites"' not in match[0]:
+            return match[0]
+        named = f' id="{address}"' if address else ""
+        return f'<span class="citing"{named}>{match[0]}</span>'
+
+    code = NUMBERED.sub(citing, code)
+    if "docstring" in node["classes"]:  # it says again what the page has said
+        code = f"<details><summary>The same in plain text</summary>{code}</details>"
     last = node["first"] + node["text"].count("\n") - 1
     page = f"{PAGES}/{node['module'].replace('.', '/')}"
     href = translator.builder.get_relative_uri(node["docname"], page) + f"#L{node['first']}"
@@ -185,7 +226,9 @@ def run_again(app, docname, text):
 
 
 def source_pages(app):
-    """A page for every file of the package, each line with an address."""
+    """A page for every file of the package, each line with an address; none for `make page`."""
+    if "**" not in app.config.include_patterns:
+        return
     package, files = package_files()
     options = {"linenos": "inline", "lineanchors": "L", "wrapcode": True}  # L-1, L-2 …
     for path in files:
@@ -194,7 +237,7 @@ def source_pages(app):
         code = re.sub(r'<a id="L-(\d+)"[^>]*></a><span', r'<span id="L\1"', code)
         body = f'<h1>src/{file}</h1><div class="whole-file">{code}</div>'
         name = file.removesuffix(".py").removesuffix("/__init__")
-        yield f"{PAGES}/{name}", {"title": name.replace("/", "."), "body": body}, "page.html"
+        yield f"{PAGES}/{name}", {"title": name.replace("/", "."), "body": body}, "source.html"
 
 
 def slim(app, pagename, templatename, context, doctree):
@@ -209,6 +252,7 @@ def setup(app):
     app.add_directive("source", Source)
     app.connect("source-read", run_again)
     app.connect("doctree-resolved", link_equations)
+    app.connect("doctree-resolved", find_running_lines)
     app.connect("html-collect-pages", source_pages)
     app.connect("html-page-context", slim)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
