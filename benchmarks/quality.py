@@ -18,16 +18,16 @@ The sets are bundled with scikit-learn and statsmodels; of a folder, those that 
 import argparse
 import json
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.race import threads
-from benchmarks.races.hist_boosting import PEERS
+from benchmarks.data import Data
+from benchmarks.race import located, threads
+from benchmarks.races.hist_boosting import PEERS, given
 
 SEEDS, ROWS = 10, 5_000
-SETTINGS = {"categories": [], "rounds": 100, "rows": 1, "penalty": 1.0}
+SETTINGS = {"rows": 1, "penalty": 1.0}
 # the column to predict, those that tell it or nothing, and the letters of a file
 TABLES = {
     "diamonds": ("price", [], "utf-8"),
@@ -41,10 +41,8 @@ BOOSTING = ("mlreplica", "lightgbm", "lightgbm, quantised", "xgboost", "scikit-l
 
 def forest(data, package):
     """A contestant: the random forest of a package."""
-    X, y, _, _, given = data
-    kind = "Regressor" if given["target"] == "number" else "Classifier"
-    Model = getattr(import_module(f"{package}.ensemble"), f"RandomForest{kind}")
-    return lambda: Model(random_state=0, n_jobs=threads()).fit(X, y)
+    Model = located(f"{package}.ensemble.RandomForest{data.more['kind']}")
+    return lambda: Model(random_state=0, n_jobs=threads()).fit(data.X, data.y)
 
 
 MODELS = {
@@ -66,7 +64,8 @@ def divided(X, y, kind):
         train, test, y_train, y_test = train_test_split(
             X[few], y[few], test_size=0.25, random_state=seed, stratify=stratify
         )
-        return train, y_train, test, y_test, SETTINGS | {"target": kind}
+        y_train = y_train.astype(float) if kind == "number" else y_train
+        return given(**SETTINGS, target=kind)(Data(train, y_train, test, y_test))
 
     return data
 
@@ -110,11 +109,11 @@ def compared(name, data_of):
     found = {peer: [] for peer in MODELS[name]}
     for seed in range(SEEDS):
         data = data_of(seed)
-        train, _, test, y_test, given = data
+        train, _, test, y_test, settings = data
         for peer, prepare in MODELS[name].items():
             model = prepare(data)()
-            found[peer].append(loss(model, test, y_test, given["target"], name))
-    row = {"model": name, "target": given["target"], "columns": train.shape[1]}
+            found[peer].append(loss(model, test, y_test, settings["target"], name))
+    row = {"model": name, "target": settings["target"], "columns": train.shape[1]}
     row["rows"] = len(train) + len(test)
     for peer, values in found.items():
         behind = np.array(values) - np.array(found["mlreplica"])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.race import Race, threads
+from benchmarks.referee import CALM
 
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parent.parent / "README.md"
@@ -76,22 +77,57 @@ def time_of(seconds: float) -> str:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
-    """A result as text for the terminal, the fastest first."""
-    rows = result["contestants"]
-    text = [f"{result['race']}: {result['what']}"]
-    for name in sorted(rows, key=lambda name: rows[name].get("best", float("inf"))):
-        row = rows[name]
-        if "best" not in row:
-            why = "missing" if "missing" in row else "failed"
-            text.append(f"  {name:32} {why}: {row[why]}")
+    """A result as text for the terminal, shape by shape, the fastest first."""
+    text = []
+    for shape, found in result["shapes"].items():
+        rows = found["contestants"]
+        text.append(f"{result['race']}: {shape}{marked(found)}")
+        for name in sorted(rows, key=lambda name: rows[name].get("median", float("inf"))):
+            row = rows[name]
+            if "median" not in row:
+                why = "missing" if "missing" in row else "failed"
+                text.append(f"  {name:32} {why}: {row[why]}")
+                continue
+            line = f"  {name:32} {time_of(row['median']):>9} (best {time_of(row['best'])}"
+            line += f" of {row['rounds']})  {result['quality']} {row['quality']:.6g}"
+            line += " WORSE" if row["worse"] else ""
+            if first := row.get("first"):
+                line += f"  first {time_of(first['cold'])} cold, {time_of(first['warm'])} warm"
+            text.append(line)
+        if found["ratio"] is not None:
+            text.append(f"  {ratio_of(found)} times as fast as {found['best_peer']}")
+    return text
+
+
+def ratio_of(found: dict[str, Any]) -> str:
+    """The ratio and its interval."""
+    low, high = found["interval"]
+    return f"{found['ratio']:.2f} ({low:.2f} to {high:.2f})"
+
+
+def marked(found: dict[str, Any], ours: str = "mlreplica") -> str:
+    """A warning if other programs ran meanwhile, or if our own result is the worse one."""
+    busy, mine = found["busy"], found["contestants"][ours]
+    text = f" [other programs used {busy:.2g} cores: not to be trusted]" if busy > CALM else ""
+    return text + (" [ours is WORSE]" if mine["worse"] else "")
+
+
+def summary(results: list[dict[str, Any]], every: bool = False) -> list[str]:
+    """The worst case of all races, the slowest first, or `every` shape; also by processor time."""
+    cases = [
+        (r["race"], shape, found)
+        for r in results
+        for shape, found in r["shapes"].items()
+        if every or shape == r["shape"]
+    ]
+    text = []
+    for race, shape, found in sorted(cases, key=lambda case: case[2]["ratio"] or 0.0):
+        if found["ratio"] is None:
+            text.append(f"{'no equal peer':36} {race:32} {shape}{marked(found)}")
             continue
-        line = f"  {name:32} {time_of(row['best']):>9} (median {time_of(row['median'])})"
-        line += f"  {result['quality']} {row['quality']:.6g}{' WORSE' if row['worse'] else ''}"
-        if first := row.get("first"):
-            line += f"  first {time_of(first['cold'])} cold, {time_of(first['warm'])} warm"
-        text.append(line)
-    if result["ratio"] is not None:
-        text.append(f"  {result['ratio']:.2f} times as fast as {result['best_peer']}")
+        mine, theirs = (found["contestants"][n]["cpu"] for n in ("mlreplica", found["best_peer"]))
+        cpu = f"CPU {theirs / mine:.2f}" if mine else ""
+        text.append(f"{ratio_of(found):24} {cpu:11} {race:32} {shape}{marked(found)}")
     return text
 
 
@@ -102,7 +138,7 @@ def table(results: list[dict[str, Any]]) -> str:
         if (peer := result["best_peer"]) is None:
             continue
         contestants = result["contestants"]
-        ours, theirs = (time_of(contestants[name]["best"]) for name in (result["ours"], peer))
+        ours, theirs = (time_of(contestants[name]["median"]) for name in (result["ours"], peer))
         rows.append(f"| {result['what']} | {ours} | {peer}, {theirs} | {result['ratio']:.1f} |")
     held = {(r["date"], r["machine"]["cpu"], r["threads"]) for r in results}
     rows += ["", *(f"Held {d} on {m}, {t} threads." for d, m, t in sorted(held))]

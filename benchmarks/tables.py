@@ -40,7 +40,7 @@ from mlreplica.cli.fits import listening
 from mlreplica.cli.metrics import metric_for
 from mlreplica.cli.models import model_for, needs, preparation
 from mlreplica.cli.table import Choices, read_file, splits
-from mlreplica.core.parallel import n_threads
+from mlreplica.core.compile.threads import n_threads
 
 RESULTS = Path(__file__).with_name("tables.json")
 TABLES = {  # what a user would say of each

@@ -7,26 +7,25 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from benchmarks.data import Data, Rows, shapes
 from benchmarks.race import Race
 
 ALPHA = 1e-3
 EXCESS = 1e-7
 
 
-def make(n, p, kind):
-    """Columns of different scales, correlated; a target with noise, or labels."""
+def prepared(kind):
+    """Columns of different scales; `more`: the loss and the least objective."""
 
-    def data():
-        rng = np.random.default_rng(0)
-        X = (rng.normal(size=(n, p)) + rng.normal(size=(n, 1))) * np.geomspace(1, 0.2, p)
-        f = X @ rng.normal(size=p) + 0.5 + rng.normal(size=n)
-        y = f if kind == "squared_error" else np.where(f > 0, 1.0, -1.0)
+    def then(data):
+        p = data.X.shape[1]
+        X, y = data.X * np.geomspace(1, 0.2, p), data.y
+        y = y if kind == "squared_error" else np.where(y > np.median(y), 1.0, -1.0)
         F = objective(X, y, kind)
-        v = np.zeros(p + 1)
-        best = minimize(F, v, jac=True, method="L-BFGS-B", options=PRECISE).fun
-        return X, y, kind, best
+        best = minimize(F, np.zeros(p + 1), jac=True, method="L-BFGS-B", options=PRECISE).fun
+        return Data(X, y, more=(kind, best))
 
-    return data
+    return then
 
 
 PRECISE = {"maxiter": 10_000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 30}
@@ -60,7 +59,7 @@ def ours(**how):
     def prepare(data):
         from mlreplica.linear_model import gradient_descent
 
-        X, y, kind, best = data
+        X, y, *_, (kind, best) = data
         enough = lambda state: state.objective <= best * (1 + EXCESS)
 
         def call():
@@ -77,7 +76,7 @@ def ours(**how):
 
 def numpy_loop(data):
     """Nesterov's method with steps of 1/L until the objective is as low as everybody's."""
-    X, y, kind, best = data
+    X, y, *_, (kind, best) = data
 
     def call():
         F, eta = objective(X, y, kind), 1 / largest_curvature(X, kind)
@@ -98,7 +97,7 @@ def numpy_loop(data):
 
 def scipy(method):
     def prepare(data):
-        X, y, kind, best = data
+        X, y, *_, (kind, best) = data
 
         def call():
             F = objective(X, y, kind)
@@ -119,14 +118,15 @@ def scipy(method):
 
 def excess(data, P):
     """(P − best) / best"""
-    return float(P / data[-1] - 1)
+    return float(P / data.more[1] - 1)
 
 
-def race(name, what, data):
+def race(name, what, kind):
+    rows = Rows(100_000, 50, "correlated"), Rows(10_000, 100), Rows(1000, 20, "skewed")
     return Race(
         name=f"gradient-descent-{name}",
         what=what,
-        make_data=data,
+        shapes=shapes(*rows, then=prepared(kind)),
         contestants={
             "mlreplica": ours(step="1/H", momentum="nesterov"),
             "mlreplica, Nesterov with 1/L": ours(momentum="nesterov"),
@@ -137,11 +137,10 @@ def race(name, what, data):
         quality=excess,
         quality_name="objective above the best",
         atol=2 * EXCESS,
-        start=False,
     )
 
 
 RACES = [
-    race("squares", "ridge objective, 100,000 × 50", make(100_000, 50, "squared_error")),
-    race("logistic", "logistic objective, 100,000 × 50", make(100_000, 50, "logistic")),
+    race("squares", "ridge objective", "squared_error"),
+    race("logistic", "logistic objective", "logistic"),
 ]

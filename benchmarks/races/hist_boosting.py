@@ -1,123 +1,94 @@
 """Histogram gradient boosting: fits of all sizes and targets, gaps and categories, and prediction
 
-All contestants grow 100 trees (50 of 100,000 × 100, 20 of a million rows, 20 for each of ten
-classes) of at most 31 leaves with learning rate 0.1, at least 20 rows a leaf and 255 bins. Quality
-is the loss on rows that nobody has seen: the log-loss, or half the mean squared error. CatBoost
-grows symmetric trees of depth 5 (32 leaves), snapml and ydf trees of depth 5: their own kind of the
-same size. ydf, an order of magnitude behind, stays away from the two largest sets.
+All contestants grow 100 trees of at most 31 leaves with learning rate 0.1, at least 20 rows a leaf
+and 255 bins. Quality is the loss on rows that nobody has seen: the log-loss, or half the mean
+squared error. CatBoost grows symmetric trees of depth 5 (32 leaves), snapml and ydf trees of depth
+5: their own kind of the same size. ydf, an order of magnitude behind, stays away from large sets.
 """
-
-from functools import partial
 
 import numpy as np
 
-from benchmarks.race import Race, threads
+from benchmarks.data import Rows, shapes
+from benchmarks.race import Race, located, threads
 
-TEST = 20_000
-
-
-def make(n, p, target, gaps=0.0, categories=0, seed=0, rounds=100):
-    """Columns of which a fifth matter, alone and in pairs; `target`: "number", 2 or 10 classes."""
-
-    def data():
-        rng = np.random.default_rng(seed)
-        m = n + min(n, TEST)
-        X = rng.normal(size=(m, p))
-        for j in range(categories):
-            X[:, p - 1 - j] = rng.integers(0, 40, size=m)
-        effect = rng.normal(size=(categories, 40))
-        k = 1 if target in ("number", 2) else target
-        F = np.zeros((m, k))
-        for c in range(k):
-            for a, b in rng.integers(0, max(4, p // 5), size=(6, 2)):
-                F[:, c] += rng.normal() * np.sin(2 * X[:, a]) * X[:, b] + rng.normal() * X[:, a]
-        for j in range(categories):
-            F[:, 0] += effect[j, X[:, p - 1 - j].astype(int)]
-        if target == "number":
-            y = F[:, 0] + rng.normal(size=m)
-        elif target == 2:
-            y = (F[:, 0] + rng.logistic(size=m) > 0).astype(int)
-        else:
-            y = (F + rng.gumbel(size=F.shape)).argmax(axis=1)
-        if gaps:
-            X[:, : p - categories][rng.random((m, p - categories)) < gaps] = np.nan
-        given = {"target": target, "categories": list(range(p - categories, p))}
-        return X[:n], y[:n], X[n:], y[n:], given | {"rounds": rounds, "rows": 20, "penalty": 0.0}
-
-    return data
+GIVEN = {"categories": [], "rounds": 100, "rows": 20, "penalty": 0.0}
 
 
-def ours(data, module="mlreplica.ensemble"):
-    from importlib import import_module
+def given(**more):
+    """Add the settings; `kind` is how the class of an estimator ends."""
 
-    X, y, _, _, given = data
-    kind = "Regressor" if given["target"] == "number" else "Classifier"
-    Model = getattr(import_module(module), f"HistGradientBoosting{kind}")
-    return lambda: Model(
-        max_iter=given["rounds"],
-        min_samples_leaf=given["rows"],
-        l2_regularization=given["penalty"],
-        early_stopping=False,
-        categorical_features=given["categories"] or None,
-        random_state=0,
-    ).fit(X, y)
+    def then(data):
+        kind = "Regressor" if data.y.dtype.kind == "f" else "Classifier"
+        return data._replace(more=GIVEN | more | {"kind": kind})
+
+    return then
 
 
-def lightgbm(data, quantised=False):
-    import lightgbm
+def hist(package):
+    """Ours and scikit-learn's: the same names."""
 
-    X, y, _, _, given = data
-    Model = lightgbm.LGBMRegressor if given["target"] == "number" else lightgbm.LGBMClassifier
-    options = {
-        "n_estimators": given["rounds"],
-        "num_leaves": 31,
-        "min_child_samples": given["rows"],
-        "reg_lambda": given["penalty"],
-        "max_bin": 255,
-        "min_data_in_bin": 1,
-        "n_jobs": threads(),
-        "use_quantized_grad": quantised,
-        "verbose": -1,
-    }
-    fit = {"categorical_feature": given["categories"]} if given["categories"] else {}
-    return lambda: Model(**options).fit(X, y, **fit)
+    def prepare(data):
+        g = data.more
+        Model = located(f"{package}.ensemble.HistGradientBoosting{g['kind']}")
+        return lambda: Model(
+            max_iter=g["rounds"],
+            min_samples_leaf=g["rows"],
+            l2_regularization=g["penalty"],
+            early_stopping=False,
+            categorical_features=g["categories"] or None,
+            random_state=0,
+        ).fit(data.X, data.y)
+
+    return prepare
+
+
+def lightgbm(**more):
+    def prepare(data):
+        g = data.more
+        Model = located(f"lightgbm.LGBM{g['kind']}")
+        options = {
+            "n_estimators": g["rounds"],
+            "num_leaves": 31,
+            "min_child_samples": g["rows"],
+            "reg_lambda": g["penalty"],
+            "max_bin": 255,
+            "min_data_in_bin": 1,
+            "n_jobs": threads(),
+            "verbose": -1,
+        }
+        fit = {"categorical_feature": g["categories"]} if g["categories"] else {}
+        return lambda: Model(**options, **more).fit(data.X, data.y, **fit)
+
+    return prepare
 
 
 def xgboost(data):
-    import xgboost
-
-    X, y, _, _, given = data
-    Model = xgboost.XGBRegressor if given["target"] == "number" else xgboost.XGBClassifier
-    by_rows = given["target"] == "number" and given["rows"] > 1  # the weight of a row is 1
+    g = data.more
+    Model = located(f"xgboost.XGB{g['kind']}")
+    by_rows = g["kind"] == "Regressor" and g["rows"] > 1  # the weight of a row is 1
     options = {
-        "n_estimators": given["rounds"],
+        "n_estimators": g["rounds"],
         "tree_method": "hist",
         "grow_policy": "lossguide",
         "max_leaves": 31,
         "max_depth": 0,
         "learning_rate": 0.1,
-        "min_child_weight": given["rows"] if by_rows else 1e-3,
-        "reg_lambda": given["penalty"],
+        "min_child_weight": g["rows"] if by_rows else 1e-3,
+        "reg_lambda": g["penalty"],
         "max_bin": 255,
         "n_jobs": threads(),
     }
-    if given["categories"]:
-        options["feature_types"] = [
-            "c" if j in given["categories"] else "q" for j in range(X.shape[1])
-        ]
-        options["enable_categorical"] = True
-    return lambda: Model(**options).fit(X, y)
+    if g["categories"]:
+        types = ["c" if j in g["categories"] else "q" for j in range(data.X.shape[1])]
+        options |= {"feature_types": types, "enable_categorical": True}
+    return lambda: Model(**options).fit(data.X, data.y)
 
 
 def catboost(data):
-    import catboost
-
-    X, y, _, _, given = data
-    Model = catboost.CatBoostClassifier
-    if given["target"] == "number":
-        Model = catboost.CatBoostRegressor
+    g = data.more
+    Model = located(f"catboost.CatBoost{g['kind']}")
     options = {
-        "iterations": given["rounds"],
+        "iterations": g["rounds"],
         "depth": 5,
         "learning_rate": 0.1,
         "thread_count": threads(),
@@ -127,25 +98,15 @@ def catboost(data):
         "verbose": False,
         "allow_writing_files": False,
     }
-    return lambda: Model(**options).fit(X, y)
+    return lambda: Model(**options).fit(data.X, data.y)
 
 
 def snapml(data):
-    import snapml
-
-    X, y, _, _, given = data
-    Model = snapml.BoostingMachineClassifier
-    if given["target"] == "number":
-        Model = snapml.BoostingMachineRegressor
-    options = {
-        "num_round": given["rounds"],
-        "learning_rate": 0.1,
-        "min_max_depth": 5,
-        "max_max_depth": 5,
-        "hist_nbins": 255,
-        "n_jobs": threads(),
-    }
-    X, y = X.astype(np.float32), y.astype(np.float32)
+    g = data.more
+    Model = located(f"snapml.BoostingMachine{g['kind']}")
+    options = {"num_round": g["rounds"], "learning_rate": 0.1, "hist_nbins": 255}
+    options |= {"min_max_depth": 5, "max_max_depth": 5, "n_jobs": threads()}
+    X, y = data.X.astype(np.float32), data.y.astype(np.float32)
     return lambda: Model(**options).fit(X, y)
 
 
@@ -156,16 +117,16 @@ class Ydf:
         import ydf
 
         ydf.verbose(0)
-        X, y, _, _, given = data
-        self.number, self.categories = given["target"] == "number", given["categories"]
-        self.table = self.frame(X).assign(y=y)
+        g = data.more
+        self.number, self.categories = g["kind"] == "Regressor", g["categories"]
+        self.table = self.frame(data.X).assign(y=data.y)
         names = self.table.columns[self.categories]
         self.learner = ydf.GradientBoostedTreesLearner(
             label="y",
             task=ydf.Task.REGRESSION if self.number else ydf.Task.CLASSIFICATION,
             features=[(name, ydf.Semantic.CATEGORICAL) for name in names],
             include_all_columns=True,
-            num_trees=given["rounds"],
+            num_trees=g["rounds"],
             shrinkage=0.1,
             max_depth=6,  # counted in nodes
             min_examples=20,
@@ -196,44 +157,35 @@ class Ydf:
         return p if p.ndim == 2 else np.column_stack([1.0 - p, p])
 
 
-def probabilities(model, X):
-    """Of each class; LightGBM warns of arrays without names."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.predict_proba(X)
-
-
 def test_loss(data, model):
     """Half the mean squared error, or the log-loss."""
-    *_, X, y, given = data
+    X, y = data.X_new, data.y_new
     if type(model).__module__.startswith("snapml"):
         X = X.astype(np.float32)
-    if given["target"] == "number":
+    if data.more["kind"] == "Regressor":
         return 0.5 * float(np.mean((y - np.ravel(model.predict(X))) ** 2))
-    p = probabilities(model, X)
-    return -float(np.log(np.maximum(p[np.arange(len(y)), y], 1e-15)).mean())
+    p = model.predict_proba(X)[np.arange(len(y)), y]
+    return -float(np.log(np.maximum(p, 1e-15)).mean())
 
 
 PEERS = {
-    "mlreplica": ours,
-    "lightgbm": lightgbm,
-    "lightgbm, quantised": partial(lightgbm, quantised=True),
+    "mlreplica": hist("mlreplica"),
+    "lightgbm": lightgbm(),
+    "lightgbm, quantised": lightgbm(use_quantized_grad=True),
     "xgboost": xgboost,
-    "scikit-learn": partial(ours, module="sklearn.ensemble"),
+    "scikit-learn": hist("sklearn"),
     "catboost": catboost,
     "snapml": snapml,
     "ydf": Ydf,
 }
 
 
-def race(name, what, data, without=(), rtol=0.015, **options):
+def race(name, what, rows, without=(), rtol=0.015, more=None, **options):
     """Fit: whose loss is worse by more than 1.5 % is no peer."""
     return Race(
         name=f"hist-boosting-{name}",
         what=f"histogram gradient boosting, {what}",
-        make_data=data,
+        shapes=shapes(*rows, then=given(**more or {})),
         contestants={peer: fit for peer, fit in PEERS.items() if peer not in without},
         quality=test_loss,
         quality_name="loss on new rows",
@@ -246,80 +198,76 @@ def predicts(peer, n):
     """A contestant: a fitted model, asked for n rows."""
 
     def prepare(data):
-        X, y, X_new, y_new, given = data
-        model = PEERS[peer]((X[:50_000], y[:50_000], X_new, y_new, given))()
-        rows = X[:n].astype(np.float32) if peer == "snapml" else X[:n]
-        return lambda: (model, probabilities(model, rows))
+        model = PEERS[peer](data._replace(X=data.X[:50_000], y=data.y[:50_000]))()
+        rows = data.X[:n].astype(np.float32) if peer == "snapml" else data.X[:n].copy()
+        return lambda: (model, model.predict_proba(rows))
 
     return prepare
 
 
-def prediction(name, what, data, n):
+def prediction(name, what, n, *rows):
     return Race(
         name=f"hist-boosting-{name}",
-        what=f"histogram gradient boosting, prediction of {what} by 100 trees",
-        make_data=data,
+        what=f"histogram gradient boosting of 100 trees, prediction of {what}",
+        shapes=shapes(*rows, then=given()),
         contestants={peer: predicts(peer, n) for peer in PEERS},
         quality=lambda data, found: test_loss(data, found[0]),
         quality_name="loss on new rows",
         rtol=0.015,
-        start=False,
         readme=True,
     )
 
 
-NO_CATEGORIES = ("catboost", "snapml")
+def rows(n, p, classes=0, kind="normal", **more):
+    return Rows(n, p, kind, classes=classes, bent=True, new=min(n, 20_000), **more)
 
+
+SMALL = rows(20_000, 20, 2), rows(5000, 60, 2, "few")
 RACES = [
-    race(
-        "1m",
-        "1,000,000 × 28, two classes",
-        make(1_000_000, 28, 2, rounds=20),
-        without=("ydf",),
-        start=False,
-        readme=True,
-    ),
+    race("1m", "two classes", [rows(1_000_000, 28, 2)], without=("ydf",), readme=True),
     race(
         "100k",
-        "100,000 × 100, regression",
-        make(100_000, 100, "number", rounds=50),
+        "regression",
+        [rows(100_000, 100), rows(200_000, 30, 0, "few"), rows(50_000, 60, 0, "skewed")],
         without=("ydf",),
-        start=False,
         readme=True,
     ),
-    race("20k", "20,000 × 20, two classes", make(20_000, 20, 2), readme=True),
+    race(
+        "20k",
+        "two classes",
+        [rows(20_000, 20, 2), rows(50_000, 40, 2, "few", rare=0.05), rows(6000, 30, 2, "skewed")],
+        start=True,
+        readme=True,
+    ),
     race(
         "classes",
-        "20,000 × 20, ten classes",
-        make(20_000, 20, 10, rounds=20),
-        start=False,
+        "classes",
+        [rows(20_000, 20, 10), rows(10_000, 40, 5, "few"), rows(20_000, 20, 4, rare=0.1)],
         readme=True,
     ),
     race(
         "missing",
-        "100,000 × 28, two classes, 10 % missing",
-        make(100_000, 28, 2, gaps=0.1),
+        "two classes",
+        [rows(100_000, 28, 2, missing=0.1), rows(30_000, 50, 2, "few", missing=0.4)],
         without=("snapml",),  # NaN makes it write behind its memory
-        start=False,
         readme=True,
     ),
     race(
         "categories",
-        "100,000 × 28, 5 of them categorical, two classes",
-        make(100_000, 28, 2, categories=5),
-        without=NO_CATEGORIES,
-        start=False,
+        "two classes",
+        [rows(100_000, 28, 2, categories=5)],
+        without=("catboost", "snapml"),
+        more={"categories": list(range(23, 28))},
         readme=True,
     ),
     race(
         "small",
-        "150 × 4, two classes",
-        make(150, 4, 2),
-        without=NO_CATEGORIES,
+        "two classes",
+        [rows(150, 4, 2), rows(1000, 10, 2, "skewed")],
+        without=("catboost", "snapml"),
         rtol=0.2,  # 150 new rows do not tell more
-        start=False,
     ),
-    prediction("predict", "200,000 × 28", make(200_000, 28, 2), 200_000),
-    prediction("one-row", "one row of 20", make(20_000, 20, 2), 1),
-    prediction("ten-rows", "ten rows of 20", make(20_000, 20, 2), 10),
+    prediction("predict", "all rows", None, rows(200_000, 28, 2), rows(50_000, 60, 2, "few")),
+    prediction("one-row", "one row", 1, *SMALL),
+    prediction("ten-rows", "ten rows", 10, *SMALL),
 ]

@@ -3,52 +3,41 @@
 Quality is 1 − AUC for the 1 % of rows that are outliers.
 """
 
-from functools import partial
-
 import numpy as np
 
-from benchmarks.race import Race, threads
+from benchmarks.data import Rows, shapes
+from benchmarks.race import BOTH, Race, located, same, threads
 
 
-def make(n, p):
-    """A normal cloud, and 1 % of rows from a wide one."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X, outlier = rng.normal(size=(n, p)), rng.random(n) < 0.01
-        X[outlier] *= 2.0
-        return X, outlier
-
-    return data
-
-
-def fitted(package, data):
-    from importlib import import_module
-
-    cls = import_module(f"{package}.ensemble").IsolationForest
-    return lambda: cls(n_jobs=threads(), random_state=0).fit(data[0])
+def with_outliers(data):
+    """1 % of rows from a wide cloud; y says which."""
+    outlier = np.random.default_rng(1).random(len(data.X)) < 0.01
+    X = np.where(outlier[:, None], 2.0 * data.X, data.X)
+    return data._replace(X=X, y=outlier)
 
 
 def isotree(data):
-    from isotree import IsolationForest
-
     options = {"ntrees": 100, "sample_size": 256, "ndim": 1, "max_depth": 8, "random_seed": 1}
-    return lambda: IsolationForest(missing_action="fail", nthreads=threads(), **options).fit(
-        data[0]
-    )
+    options |= {"missing_action": "fail", "nthreads": threads()}
+    make = located("isotree.IsolationForest")
+    return lambda: make(**options).fit(data.X)
 
 
-def scores(prepare, data):
+def scores(prepare):
     """A contestant: a fitted forest, asked for scores; the larger, the more normal."""
-    model = prepare(data)()
-    if hasattr(model, "score_samples"):
-        return lambda: model.score_samples(data[0])
-    return lambda: -model.predict(data[0])
+
+    def prepare_scores(data):
+        model = prepare(data)()
+        if hasattr(model, "score_samples"):
+            return lambda: model.score_samples(data.X)
+        return lambda: -model.predict(data.X)
+
+    return prepare_scores
 
 
 def missed(data, found):
     """1 − AUC of a model or of its scores."""
-    X, outlier = data
+    X, outlier, *_ = data
     if not isinstance(found, np.ndarray):
         found = found.score_samples(X) if hasattr(found, "score_samples") else -found.predict(X)
     order = np.argsort(np.argsort(found))
@@ -56,33 +45,29 @@ def missed(data, found):
     return float((order[outlier].sum() - a * (a - 1) / 2) / (a * b))
 
 
-PEERS = {
-    "mlreplica": partial(fitted, "mlreplica"),
-    "scikit-learn": partial(fitted, "sklearn"),
-    "isotree": isotree,
-}
+PEERS = same("ensemble.IsolationForest", BOTH, n_jobs=threads(), random_state=0)
+PEERS["isotree"] = isotree
 
 
-def pair(name, n, p, **options):
-    """Fit and scores on the same data."""
-    shared = {"make_data": make(n, p), "quality": missed, "quality_name": "1 − AUC", "atol": 0.02}
-    size = f"{n:,} × {p}"
-    return [
-        Race(
-            name=f"isolation-fit{name}",
-            what=f"isolation forest, {size}",
-            contestants=PEERS,
-            **shared,
-            **options,
-        ),
-        Race(
-            name=f"isolation-score{name}",
-            what=f"isolation forest, scores, {size}",
-            contestants={peer: partial(scores, prepare) for peer, prepare in PEERS.items()},
-            start=False,
-            **shared,
-        ),
-    ]
+def race(name, what, peers, *rows, **options):
+    return Race(
+        name=f"isolation-{name}",
+        what=what,
+        shapes=shapes(*rows, then=with_outliers),
+        contestants=peers,
+        quality=missed,
+        quality_name="1 − AUC",
+        atol=0.02,
+        **options,
+    )
 
 
-RACES = [*pair("", 100_000, 20, readme=True), *pair("-10k", 10_000, 10, start=False)]
+LARGE = (Rows(100_000, 20), Rows(300_000, 5, "correlated"))
+SMALL = (Rows(10_000, 10), Rows(1000, 60))
+SCORES = {peer: scores(prepare) for peer, prepare in PEERS.items()}
+RACES = [
+    race("fit", "isolation forest", PEERS, *LARGE, start=True, readme=True),
+    race("score", "isolation forest, scores", SCORES, *LARGE),
+    race("fit-10k", "isolation forest", PEERS, *SMALL),
+    race("score-10k", "isolation forest, scores", SCORES, *SMALL),
+]

@@ -1,20 +1,15 @@
 """Kernel ridge regression, kernel PCA and explicit features of a kernel
 
 Quality is the relative error of the answer against a slower, safer computation: a solution
-refined with residuals, all eigenvectors by LAPACK, the features by their formula.
+refined with residuals, all eigenvectors by LAPACK, the features by their formula. `more` is it.
 """
-
-from functools import partial
 
 import numpy as np
 
-from benchmarks.race import Race
+from benchmarks.data import Rows, shapes
+from benchmarks.race import BOTH, Race, located, same
 
 GAMMA, ALPHA = 0.05, 0.1
-
-
-def rows(n, p, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, p))
 
 
 def gaussian(X, Y):
@@ -24,36 +19,24 @@ def gaussian(X, Y):
     return np.exp(-GAMMA * cdist(X, Y, "sqeuclidean"))
 
 
-# ------------------------------------------------------------------------------------ kernel ridge
+def with_solution(data):
+    G = gaussian(data.X, data.X) + ALPHA * np.eye(len(data.X))
+    c = np.linalg.solve(G, data.y)
+    c += np.linalg.solve(G, data.y - G @ c)
+    return data._replace(more=c if data.X_new is None else gaussian(data.X_new, data.X) @ c)
 
 
-def ridge_data(n, new=0):
-    def data():
-        X = rows(n, 20)
-        y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rows(n, 1, 1)[:, 0]
-        K = gaussian(X, X)
-        G = K + ALPHA * np.eye(n)
-        c = np.linalg.solve(G, y)
-        c += np.linalg.solve(G, y - G @ c)
-        Z = rows(new, 20, 2)
-        return X, y, Z, gaussian(Z, X) @ c if new else c
+def ridge(path, **options):
+    """Fit, or predict new rows with a model fitted before."""
 
-    return data
+    def prepare(data):
+        model = located(path)(alpha=ALPHA, kernel="rbf", gamma=GAMMA)
+        if data.X_new is None:
+            return lambda: model.fit(data.X, data.y).dual_coef_
+        model.fit(data.X, data.y)
+        return lambda: model.predict(data.X_new)
 
-
-def ridge(data, library, predict=False):
-    """Fit, or predict with a model fitted before."""
-    if library == "mlreplica":
-        from mlreplica.kernel_ridge import KernelRidge
-    else:
-        from sklearn.kernel_ridge import KernelRidge
-
-    X, y, Z, _ = data
-    model = KernelRidge(alpha=ALPHA, kernel="rbf", gamma=GAMMA)
-    if predict:
-        model.fit(X, y)
-        return lambda: model.predict(Z)
-    return lambda: model.fit(X, y).dual_coef_
+    return prepare
 
 
 def numpy_ridge(data):
@@ -69,170 +52,73 @@ def numpy_ridge(data):
 
 
 def error(data, found):
-    """‖found − reference‖ / ‖reference‖"""
-    return np.linalg.norm(found - data[-1]) / np.linalg.norm(data[-1])
+    """‖found − reference‖ / ‖reference‖; a component's sign is free"""
+    if found.ndim == 2:
+        found = found * np.sign((found * data.more).sum(axis=0))
+    return np.linalg.norm(found - data.more) / np.linalg.norm(data.more)
 
 
-# -------------------------------------------------------------------------------------- kernel PCA
-
-
-def digits(n=None):
-    from sklearn.datasets import load_digits
-
-    return load_digits().data[:n] / 16.0
-
-
-def pca_data(make, k):
-    def data():
+def with_components(k):
+    def then(data):
         from scipy.linalg import eigh
 
-        X = make()
+        X = data.X / 16.0 if data.X.max() == 16 else data.X
         K = gaussian(X, X)
         K = K - K.mean(axis=0)
         K -= K.mean(axis=1)[:, None]
-        n = len(K)
-        values, V = eigh(K, subset_by_index=(n - k, n - 1))
-        return X, k, (V * np.sqrt(values))[:, ::-1]
+        values, V = eigh(K, subset_by_index=(len(K) - k, len(K) - 1))
+        return data._replace(X=X, more=(V * np.sqrt(values))[:, ::-1])
 
-    return data
-
-
-def pca(data, library, **options):
-    if library == "mlreplica":
-        from mlreplica.decomposition import KernelPCA
-    else:
-        from sklearn.decomposition import KernelPCA
-
-    X, k, _ = data
-    model = KernelPCA(k, kernel="rbf", gamma=GAMMA, random_state=0, **options)
-    return lambda: model.fit_transform(X)
+    return then
 
 
-def component_error(data, Z):
-    """The same for components, whose signs are free"""
-    return np.linalg.norm(np.abs(Z) - np.abs(data[-1])) / np.linalg.norm(data[-1])
+def transformed(path, **options):
+    def prepare(data):
+        model = located(path)(gamma=GAMMA, random_state=0, **options)
+        return lambda: model.fit_transform(data.X)
 
-
-# ---------------------------------------------------------------------------------------- features
-
-
-def feature_data(m):
-    def data():
-        X = rows(20_000, 20)
-        return X, m, None
-
-    return data
-
-
-def sampler(data, library, name):
-    if library == "mlreplica":
-        from mlreplica import kernel_approximation
-    else:
-        from sklearn import kernel_approximation
-
-    X, m, _ = data
-    model = getattr(kernel_approximation, name)(gamma=GAMMA, n_components=m, random_state=0)
-    return lambda: model.fit(X).transform(X)
+    return prepare
 
 
 def kernel_error(data, Z):
     """How far inner products of features are from the kernel, on a thousand rows: a mean"""
-    X = data[0][:1000]
+    X = data.X[:1000]
     return np.abs(Z[:1000] @ Z[:1000].T - gaussian(X, X)).mean()
 
 
-LIBRARIES = {"mlreplica": "mlreplica", "scikit-learn": "scikit-learn"}
+def race(name, what, rows, then, peers, **options):
+    given = {"quality": error, "quality_name": "relative error", "atol": 1e-8} | options
+    return Race(name=name, what=what, shapes=shapes(*rows, then=then), contestants=peers, **given)
 
 
-def race(name, what, data, contestant, quality, quality_name, others=None, **options):
-    contestants = {
-        peer: partial(contestant, library=library) for peer, library in LIBRARIES.items()
-    }
-    return Race(
-        name=name,
-        what=what,
-        make_data=data,
-        contestants=contestants | (others or {}),
-        quality=quality,
-        quality_name=quality_name,
-        **options,
+def pca(name, k, *rows, **options):
+    given = {"n_components": k, "kernel": "rbf"}
+    peers = same("decomposition.KernelPCA", BOTH, how=transformed, **given)
+    peers["scikit-learn, randomized"] = transformed(
+        "sklearn.decomposition.KernelPCA", eigen_solver="randomized", **given
     )
+    what = f"kernel PCA, RBF, {k} components"
+    return race(name, what, rows, with_components(k), peers, **{"atol": 1e-6} | options)
 
 
-RIDGE = {"quality": error, "quality_name": "relative error", "atol": 1e-8}
-PCA = {"quality": component_error, "quality_name": "relative error", "atol": 1e-6}
-FEATURES = {"quality": kernel_error, "quality_name": "mean |zᵀz − K|", "rtol": 1e-6}
-RANDOMIZED = {
-    "scikit-learn, randomized": partial(pca, library="scikit-learn", eigen_solver="randomized")
-}
+def features(name, what, cls):
+    peers = same(f"kernel_approximation.{cls}", BOTH, how=transformed, n_components=200)
+    given = {"quality": kernel_error, "quality_name": "mean |zᵀz − K|", "atol": 0.0, "rtol": 1e-2}
+    rows = [Rows(20_000, 20), Rows(3000, 60)]
+    return race(name, f"{what}, 200 features", rows, None, peers, **given)
+
+
+RIDGE = same("kernel_ridge.KernelRidge", BOTH, how=ridge)
+NUMPY = RIDGE | {"numpy": numpy_ridge}
+LARGE, SMALL = [Rows(3000, 20), Rows(1200, 60, "few")], [Rows(200, 20), Rows(500, 8)]
+NEW = [Rows(2000, 20, new=10_000), Rows(1000, 60, new=5000)]
 RACES = [
-    race(
-        "kernel-ridge",
-        "kernel ridge, RBF, fit 3,000 × 20",
-        ridge_data(3000),
-        ridge,
-        others={"numpy": numpy_ridge},
-        readme=True,
-        **RIDGE,
-    ),
-    race(
-        "kernel-ridge-small",
-        "kernel ridge, RBF, fit 200 × 20",
-        ridge_data(200),
-        ridge,
-        others={"numpy": numpy_ridge},
-        start=False,
-        **RIDGE,
-    ),
-    race(
-        "kernel-ridge-predict",
-        "kernel ridge, RBF, predict 10,000 rows with 2,000",
-        ridge_data(2000, 10_000),
-        partial(ridge, predict=True),
-        start=False,
-        **RIDGE,
-    ),
-    race(
-        "kernel-pca",
-        "kernel PCA, RBF, 8 components of 3,000 × 20",
-        pca_data(partial(rows, 3000, 20), 8),
-        pca,
-        others=RANDOMIZED,
-        readme=True,
-        **PCA,
-    ),
-    race(
-        "kernel-pca-digits",
-        "kernel PCA, RBF, 2 components of the digits",
-        pca_data(digits, 2),
-        pca,
-        others=RANDOMIZED,
-        start=False,
-        **PCA,
-    ),
-    race(
-        "kernel-pca-thirty",
-        "kernel PCA, RBF, 30 components of 1,500 × 20",
-        pca_data(partial(rows, 1500, 20), 30),
-        pca,
-        others=RANDOMIZED,
-        start=False,
-        **PCA,
-    ),
-    race(
-        "nystroem",
-        "Nyström, RBF, 200 features of 20,000 × 20",
-        feature_data(200),
-        partial(sampler, name="Nystroem"),
-        start=False,
-        **FEATURES,
-    ),
-    race(
-        "rbf-sampler",
-        "random Fourier features, 200 of 20,000 × 20",
-        feature_data(200),
-        partial(sampler, name="RBFSampler"),
-        start=False,
-        **FEATURES,
-    ),
+    race("kernel-ridge", "kernel ridge, RBF", LARGE, with_solution, NUMPY, start=True, readme=True),
+    race("kernel-ridge-small", "kernel ridge, RBF", SMALL, with_solution, NUMPY),
+    race("kernel-ridge-predict", "kernel ridge, RBF, new rows", NEW, with_solution, RIDGE),
+    pca("kernel-pca", 8, Rows(3000, 20), Rows(1500, 40, "correlated"), start=True, readme=True),
+    pca("kernel-pca-digits", 2, "digits"),
+    pca("kernel-pca-thirty", 30, Rows(1500, 20), Rows(800, 10, "few")),
+    features("nystroem", "Nyström, RBF", "Nystroem"),
+    features("rbf-sampler", "random Fourier features", "RBFSampler"),
 ]

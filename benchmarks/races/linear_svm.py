@@ -7,61 +7,23 @@ objective counts. snapml has the hinge only.
 
 import numpy as np
 
-from benchmarks.race import Race, threads
-from benchmarks.races.logistic_l1 import text
+from benchmarks.data import Rows, shapes
+from benchmarks.race import Race, located, threads
 
 
-def dense(n, p, C, classes=2):
-    """Correlated columns, and classes that overlap."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p)) + 0.3 * rng.normal(size=(n, 1))
-        f = X @ rng.normal(size=(p, classes)) + 3.0 * rng.normal(size=(n, classes))
-        return X, f.argmax(axis=1), C
-
-    return data
+def penalised(C):
+    return lambda data: data._replace(X=data.X / 16 if data.X.max() == 16 else data.X, more=C)
 
 
-def words(n, p, C):
-    def data():
-        X, y, *_ = text(n, p, C)()
-        return X, (y > 0).astype(int), C
-
-    return data
-
-
-def numbers(n, p, C):
-    """The same columns, and a target with heavy tails."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p)) + 0.3 * rng.normal(size=(n, 1))
-        return X, X @ rng.normal(size=p) + rng.standard_t(3, size=n), C
-
-    return data
-
-
-def digits(C):
-    """Ten classes that can be separated, half of the entries 0."""
-
-    def data():
-        from sklearn.datasets import load_digits
-
-        X, y = load_digits(return_X_y=True)
-        return X / 16.0, y, C
-
-    return data
-
-
-def found(model):
-    """Weights with the intercept last, a row a machine."""
-    return np.column_stack([np.atleast_2d(model.coef_), np.ravel(model.intercept_)])
+def heavy(data):
+    """A target with heavy tails."""
+    y = data.y + np.random.default_rng(1).standard_t(3, size=len(data.y))
+    return data._replace(y=y, more=0.1)
 
 
 def objective(loss, epsilon=0.0):
     def quality(data, W):
-        X, y, C = data
+        X, y, *_, C = data
         total = 0.0
         for k, w in enumerate(W):
             f = X @ w[:-1] + w[-1]
@@ -78,136 +40,92 @@ def objective(loss, epsilon=0.0):
 
 def joint_objective(data, W):
     """Crammer and Singer's: a row is counted once, with its worst class."""
-    X, y, C = data
+    X, y, *_, C = data
     f, of = X @ W[:, :-1].T + W[:, -1], np.arange(len(y))
     ahead = f - f[of, y][:, None] + 1.0
     ahead[of, y] = 0.0
     return 0.5 * np.vdot(W, W) / (C * len(y)) + ahead.max(axis=1).mean()
 
 
-def ours(loss, tol=1e-3, **options):
+def fit(package, loss, **options):
+    """A contestant; a result is a row a machine, the intercept last."""
+
     def prepare(data):
-        from mlreplica.svm import LinearSVC, LinearSVR
+        cls = located(f"{package}.svm.{'LinearSVC' if 'hinge' in loss else 'LinearSVR'}")
+        model = cls(loss=loss, C=data.more, random_state=0, **options)
 
-        X, y, C = data
-        cls = LinearSVC if "hinge" in loss else LinearSVR
-        model = cls(loss=loss, C=C, tol=tol, random_state=0, **options)
-        return lambda: found(model.fit(X, y))
+        def call():
+            model.fit(data.X, data.y)
+            return np.column_stack([np.atleast_2d(model.coef_), np.ravel(model.intercept_)])
 
-    return prepare
-
-
-def liblinear(loss, tol, dual, **options):
-    def prepare(data):
-        import warnings
-
-        from sklearn.svm import LinearSVC, LinearSVR
-
-        warnings.filterwarnings("ignore", "Liblinear failed to converge")
-        X, y, C = data
-        cls = LinearSVC if "hinge" in loss else LinearSVR
-        model = cls(loss=loss, C=C, tol=tol, dual=dual, max_iter=2000, random_state=0, **options)
-        return lambda: found(model.fit(X, y))
+        return call
 
     return prepare
 
 
 def snapml(tol):
     def prepare(data):
-        from snapml import SupportVectorMachine
+        X, y, *_, C = data
+        options = {"max_iter": 2000, "n_jobs": threads(), "fit_intercept": True}
+        model = located("snapml.SupportVectorMachine")(regularizer=1.0 / C, tol=tol, **options)
+        target = np.where(y > 0, 1.0, -1.0)
 
-        X, y, C = data
-        model = SupportVectorMachine(
-            regularizer=1.0 / C, tol=tol, max_iter=2000, n_jobs=threads(), fit_intercept=True
-        )
-        return lambda: found(model.fit(X, np.where(y > 0, 1.0, -1.0)))
+        def call():
+            model.fit(X, target)
+            return np.column_stack([np.atleast_2d(model.coef_), np.ravel(model.intercept_)])
+
+        return call
 
     return prepare
 
 
-def race(name, what, make_data, loss, peers, **options):
+def race(name, loss, rows, dual=(), primal=(), snap=(), then=None, options=None, **more):
     """Everybody at equal objective."""
-    given = {key: options.pop(key) for key in ("epsilon", "multi_class") if key in options}
-    joint = given.get("multi_class") == "crammer_singer"
+    options, given = {"max_iter": 10_000}, options or {}
+    peers = {"mlreplica": fit("mlreplica", loss, tol=1e-3, **given)}
+    for way, tols in {"dual": dual, "primal": primal}.items():
+        for tol in tols:
+            how = options | {"tol": tol, "dual": way == "dual"} | given
+            peers[f"scikit-learn, {way} {tol:g}"] = fit("sklearn", loss, **how)
+    joint = "multi_class" in given
     return Race(
         name=f"linear-svm-{name}",
-        what=f"linear SVM, {what}",
-        make_data=make_data,
-        contestants={"mlreplica": ours(loss, **given), **peers},
+        what=f"linear SVM, {'Crammer and Singer' if joint else loss.replace('_', ' ')}",
+        shapes=shapes(*rows, then=then or penalised(1.0)),
+        contestants=peers | {f"snapml, {tol:g}": snapml(tol) for tol in snap},
         quality=joint_objective if joint else objective(loss, **given),
-        quality_name="objective",
         rtol=2e-6,
-        **options,
+        **more,
     )
 
 
-def dual(loss, *tols, **options):
-    return {f"scikit-learn, dual {t:g}": liblinear(loss, t, True, **options) for t in tols}
-
-
-def primal(loss, *tols, **options):
-    return {f"scikit-learn, primal {t:g}": liblinear(loss, t, False, **options) for t in tols}
-
-
+WORDS = [Rows(50_000, 100_000, "words", classes=2), Rows(10_000, 30_000, "words", classes=2)]
+TALL = [
+    Rows(50_000, 50, classes=2),
+    Rows(20_000, 100, "correlated", classes=2),
+    Rows(100_000, 20, "offset", classes=2, rare=0.05),
+]
+MIDDLE = [Rows(20_000, 50, classes=2), Rows(5000, 100, "correlated", classes=2)]
+CLASSES = [Rows(20_000, 50, classes=5), Rows(5000, 100, "few", classes=8, rare=0.1)]
 RACES = [
-    race(
-        "tall",
-        "squared hinge, 50,000 × 50",
-        dense(50_000, 50, 1.0),
-        "squared_hinge",
-        primal("squared_hinge", 1e-3, 1e-4),
-        readme=True,
-    ),
-    race(
-        "hinge",
-        "hinge, 20,000 × 50",
-        dense(20_000, 50, 1.0),
-        "hinge",
-        dual("hinge", 1e-4) | {"snapml, 1e-4": snapml(1e-4)},
-        start=False,
-        readme=True,
-    ),
-    race(
-        "words",
-        "hinge, 50,000 × 100,000 with 50 words a row",
-        words(50_000, 100_000, 1.0),
-        "hinge",
-        dual("hinge", 3e-5) | {"snapml, 1e-4": snapml(1e-4)},
-        start=False,
-        readme=True,
-    ),
-    race(
-        "words-squared",
-        "squared hinge, 50,000 × 100,000 with 50 words a row",
-        words(50_000, 100_000, 1.0),
-        "squared_hinge",
-        dual("squared_hinge", 1e-2) | primal("squared_hinge", 1e-3),
-        start=False,
-    ),
-    race(
-        "classes",
-        "squared hinge, five classes, 20,000 × 50",
-        dense(20_000, 50, 1.0, classes=5),
-        "squared_hinge",
-        primal("squared_hinge", 1e-3, 1e-4),
-        start=False,
-    ),
+    race("tall", "squared_hinge", TALL, primal=(1e-3, 1e-4), start=True, readme=True),
+    race("hinge", "hinge", MIDDLE, dual=(1e-3, 1e-4), snap=(1e-4,), readme=True),
+    race("words", "hinge", WORDS, dual=(1e-3, 3e-5), snap=(1e-3, 1e-4), readme=True),
+    race("words-squared", "squared_hinge", WORDS, dual=(1e-1, 1e-2), primal=(1e-3,)),
+    race("classes", "squared_hinge", CLASSES, primal=(1e-3, 1e-4)),
     race(
         "joint",
-        "Crammer and Singer, digits",
-        digits(1.0),
         "hinge",
-        dual("hinge", 1e-5, 1e-6, multi_class="crammer_singer"),
-        multi_class="crammer_singer",
-        start=False,
+        ["digits", Rows(2000, 50, classes=4)],
+        dual=(1e-5, 1e-6),
+        options={"multi_class": "crammer_singer"},
     ),
     race(
         "regression",
-        "ε-insensitive, 20,000 × 50",
-        numbers(20_000, 50, 0.1),
         "epsilon_insensitive",
-        dual("epsilon_insensitive", 1e-5, 1e-6, epsilon=0.5),
-        epsilon=0.5,
-        start=False,
+        [Rows(20_000, 50), Rows(5000, 100, "correlated")],
+        dual=(1e-5, 1e-6),
+        then=heavy,
+        options={"epsilon": 0.5},
     ),
 ]

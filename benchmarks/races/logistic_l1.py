@@ -3,123 +3,68 @@
 Quality is scikit-learn's objective over C n, computed from the coefficients. celer and snapml fit
 no unpenalised intercept and liblinear penalises it, so most races are without one; the elastic net
 and one of L1 on words have it (liblinear's penalty of it made small by intercept_scaling). Each
-peer runs at one or two tolerances: the looser one that still reaches the objective counts.
-Column-wise solvers (celer, skglm, adelie) get X as they like it.
+peer runs at two tolerances: the looser one that still reaches the objective counts. Column-wise
+solvers (celer, skglm, adelie) get X as they like it, in `X_new`.
 """
 
 import numpy as np
 
-from benchmarks.race import Race, threads
+from benchmarks.data import Rows, shapes
+from benchmarks.race import Race, located, threads
 
 
-def dense(n, p, C, ratio=1.0):
-    """Correlated columns, twenty of which matter."""
+def penalised(C, ratio=1.0):
+    """Add the penalty and X by columns; classes are −1 and 1."""
 
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p)) + 0.3 * rng.normal(size=(n, 1))
-        w = np.zeros(p)
-        w[rng.choice(p, 20, replace=False)] = rng.normal(size=20)
-        y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-(X @ w))), 1, -1)
-        return X, y, C, ratio, np.asfortranarray(X)
+    def then(data):
+        by_columns = data.X.tocsc() if hasattr(data.X, "tocsc") else np.asfortranarray(data.X)
+        return data._replace(y=2 * data.y - 1, X_new=by_columns, more=(C, ratio))
 
-    return data
-
-
-def text(n, p, C, ratio=1.0, words=50):
-    """Rows of about 50 different words, the r-th most frequent as 1/r; tf-idf, length one."""
-
-    def data():
-        import scipy.sparse as sp
-
-        rng = np.random.default_rng(0)
-        length = np.maximum(5, rng.poisson(1.17 * words, size=n))
-        rank = np.exp(rng.random(length.sum()) * np.log(p + 1.0)).astype(np.int64) - 1
-        column = rng.permutation(p)[np.minimum(rank, p - 1)]
-        ones = np.ones(len(column))
-        X = sp.csr_matrix((ones, column, np.r_[0, np.cumsum(length)]), shape=(n, p))
-        X.sum_duplicates()
-        df = np.bincount(X.indices, minlength=p)
-        X.data = (1.0 + np.log(X.data)) * np.log((1.0 + n) / (1.0 + df))[X.indices]
-        row = np.repeat(np.arange(n), np.diff(X.indptr))
-        X.data /= np.sqrt(np.bincount(row, X.data**2))[row]
-        w = 4.0 * rng.laplace(size=p)
-        y = np.where(X @ w + 0.5 * rng.logistic(size=n) > 0, 1, -1)
-        return X, y, C, ratio, X.tocsc()
-
-    return data
+    return then
 
 
 def objective(data, model):
     """The mean loss and its penalty over C n."""
-    X, y, C, ratio, _ = data
+    C, ratio = data.more
     w, b = model
     penalty = ratio * np.abs(w).sum() + (1.0 - ratio) / 2.0 * (w @ w)
-    return np.logaddexp(0.0, -y * (X @ w + b)).mean() + penalty / (C * len(y))
+    return np.logaddexp(0.0, -data.y * (data.X @ w + b)).mean() + penalty / (C * len(data.y))
 
 
-def found(model):
-    return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]) if model.fit_intercept else 0
+def by_rows(path, **options):
+    """A contestant with scikit-learn's parameters."""
 
-
-def ours(solver="cd", intercept=False, tol=1e-3):
     def prepare(data):
-        from mlreplica.linear_model import LogisticRegression
-
-        X, y, C, ratio, _ = data
-        model = LogisticRegression(
-            C=C,
-            l1_ratio=ratio,
-            solver=solver,
-            fit_intercept=intercept,
-            n_jobs=threads(),
-            tol=tol,
-        )
-        return lambda: found(model.fit(X, y))
+        C, ratio = data.more
+        return found(located(path)(C=C, l1_ratio=ratio, **options), data.X, data.y)
 
     return prepare
 
 
-def scikit_learn(solver, tol, intercept=False, **parameters):
-    def prepare(data):
-        from sklearn.linear_model import LogisticRegression
+def found(model, X, y):
+    """The call that fits and returns (w, b)."""
 
-        X, y, C, ratio, _ = data
-        model = LogisticRegression(
-            C=C,
-            l1_ratio=ratio,
-            solver=solver,
-            tol=tol,
-            fit_intercept=intercept,
-            max_iter=5000,
-            random_state=0,
-            **parameters,
-        )
-        return lambda: found(model.fit(X, y))
+    def call():
+        model.fit(X, y)
+        b = np.ravel(model.intercept_)[0] if model.fit_intercept else 0.0
+        return np.ravel(model.coef_), float(b)
 
-    return prepare
+    return call
 
 
 def celer(tol):
     def prepare(data):
-        from celer import LogisticRegression
-
-        _, y, C, _, X = data
-        model = LogisticRegression(C=C, tol=tol, max_iter=200)
-        return lambda: found(model.fit(X, y))
+        make = located("celer.LogisticRegression")
+        return found(make(C=data.more[0], tol=tol, max_iter=200), data.X_new, data.y)
 
     return prepare
 
 
 def skglm(tol, intercept=False):
     def prepare(data):
-        from skglm import SparseLogisticRegression
-
-        _, y, C, ratio, X = data
-        model = SparseLogisticRegression(
-            alpha=1.0 / (C * len(y)), l1_ratio=ratio, tol=tol, fit_intercept=intercept, max_iter=50
-        )
-        return lambda: found(model.fit(X, y))
+        make, (C, ratio) = located("skglm.SparseLogisticRegression"), data.more
+        options = {"alpha": 1.0 / (C * len(data.y)), "l1_ratio": ratio, "max_iter": 50}
+        return found(make(tol=tol, fit_intercept=intercept, **options), data.X_new, data.y)
 
     return prepare
 
@@ -128,9 +73,9 @@ def adelie(tol, intercept=False):
     def prepare(data):
         import adelie as ad
 
-        _, y, C, ratio, X = data
+        X, y, (C, ratio) = data.X_new, data.y, data.more
         make = ad.matrix.dense if isinstance(X, np.ndarray) else ad.matrix.sparse
-        target = (y > 0).astype(float)
+        target, options = (y > 0).astype(float), {"n_threads": threads(), "progress_bar": False}
 
         def call():
             fit = ad.grpnet(
@@ -141,8 +86,7 @@ def adelie(tol, intercept=False):
                 intercept=intercept,
                 irls_tol=tol,
                 tol=tol,
-                n_threads=threads(),
-                progress_bar=False,
+                **options,
             )
             return np.ravel(fit.betas.toarray()), float(fit.intercepts[-1])
 
@@ -153,111 +97,121 @@ def adelie(tol, intercept=False):
 
 def snapml(tol, dual=False):
     def prepare(data):
-        from snapml import LogisticRegression
-
-        X, y, C, ratio, _ = data
-        model = LogisticRegression(
-            penalty="l1" if ratio else "l2",
-            dual=dual,
-            regularizer=1.0 / C,
-            tol=tol,
-            max_iter=2000,
-            n_jobs=threads(),
-            random_state=0,
-        )
-        return lambda: found(model.fit(X, y.astype(float)))
+        make, (C, ratio) = located("snapml.LogisticRegression"), data.more
+        options = {"penalty": "l1" if ratio else "l2", "dual": dual, "regularizer": 1.0 / C}
+        options |= {"max_iter": 2000, "n_jobs": threads(), "random_state": 0}
+        return found(make(tol=tol, **options), data.X, data.y.astype(float))
 
     return prepare
 
 
-def race(name, what, make_data, peers, mine=None, **options):
+def at(name, make, *tols, **options):
+    """A peer at several tolerances."""
+    return {f"{name} {tol:g}": make(tol=tol, **options) for tol in tols}
+
+
+def scikit_learn(solver, *tols, intercept=False, **options):
+    options |= {"solver": solver, "fit_intercept": intercept, "max_iter": 5000, "random_state": 0}
+    path = "sklearn.linear_model.LogisticRegression"
+    return at(f"scikit-learn, {solver}", lambda tol: by_rows(path, tol=tol, **options), *tols)
+
+
+def race(name, what, rows, then, peers, intercept=False, solver="cd", tol=1e-3, **options):
     """Everybody at equal objective."""
+    ours = {"solver": solver, "fit_intercept": intercept, "tol": tol, "n_jobs": threads()}
     return Race(
         name=f"logistic-{name}",
         what=f"logistic regression, {what}",
-        make_data=make_data,
-        contestants={"mlreplica": mine or ours(), **peers},
+        shapes=shapes(*rows, then=then),
+        contestants={"mlreplica": by_rows("mlreplica.linear_model.LogisticRegression", **ours)}
+        | peers,
         quality=objective,
-        quality_name="objective",
-        rtol=1e-6,
         **options,
     )
 
 
-def liblinear(*tols, **parameters):
-    return {
-        f"scikit-learn, liblinear {t:g}": scikit_learn("liblinear", t, **parameters) for t in tols
-    }
-
-
+TEXT = [Rows(50_000, 100_000, "words", classes=2), Rows(10_000, 30_000, "words", classes=2)]
+RARE = Rows(20_000, 20_000, "words", classes=2, rare=0.03)
+INTERCEPT = {"intercept": True, "intercept_scaling": 100.0}
 RACES = [
     race(
         "l1-tall",
-        "L1, 20,000 × 100",
-        dense(20_000, 100, 0.05),
-        liblinear(1e-3, 1e-4)
-        | {"scikit-learn, saga 1e-4": scikit_learn("saga", 1e-4)}
-        | {f"celer, {t:g}": celer(t) for t in (1e-3, 1e-4)}
-        | {f"skglm, {t:g}": skglm(t) for t in (1e-3, 1e-4)}
-        | {f"adelie, {t:g}": adelie(t) for t in (1e-6, 1e-8)}
-        | {f"snapml, {t:g}": snapml(t) for t in (1e-4, 1e-5)},
+        "L1",
+        [
+            Rows(20_000, 100, classes=2, informative=20),
+            Rows(5000, 300, "correlated", classes=2, informative=20),
+            Rows(50_000, 50, "skewed", classes=2, rare=0.05),
+        ],
+        penalised(0.05),
+        scikit_learn("liblinear", 1e-3, 1e-4)
+        | scikit_learn("saga", 1e-4)
+        | at("celer,", celer, 1e-3, 1e-4)
+        | at("skglm,", skglm, 1e-3, 1e-4)
+        | at("adelie,", adelie, 1e-6, 1e-8)
+        | at("snapml,", snapml, 1e-4, 1e-5),
+        start=True,
         readme=True,
     ),
     race(
         "l1-wide",
-        "L1, 1,000 × 10,000",
-        dense(1000, 10_000, 0.05),
-        liblinear(1e-3, 1e-4)
-        | {f"celer, {t:g}": celer(t) for t in (1e-2, 1e-3)}
-        | {f"skglm, {t:g}": skglm(t) for t in (1e-4, 1e-5)}
-        | {f"adelie, {t:g}": adelie(t) for t in (1e-5, 1e-6)}
-        | {f"snapml, {t:g}": snapml(t) for t in (1e-3, 1e-4)},
-        start=False,
+        "L1",
+        [
+            Rows(1000, 10_000, classes=2, informative=20),
+            Rows(3000, 3000, classes=2, informative=20),
+            Rows(500, 4000, "correlated", classes=2, informative=20),
+        ],
+        penalised(0.05),
+        scikit_learn("liblinear", 1e-3, 1e-4)
+        | at("celer,", celer, 1e-2, 1e-3)
+        | at("skglm,", skglm, 1e-4, 1e-5)
+        | at("adelie,", adelie, 1e-5, 1e-6)
+        | at("snapml,", snapml, 1e-3, 1e-4),
         readme=True,
     ),
     race(
         "l1-text",
-        "L1, 50,000 × 100,000 with 50 words a row, intercept",
-        text(50_000, 100_000, 1.0),
-        liblinear(1e-2, 3e-3, intercept=True, intercept_scaling=100.0)
-        | {"skglm, 1e-4": skglm(1e-4, intercept=True)}
-        | {"adelie, 1e-6": adelie(1e-6, intercept=True)},
-        ours(intercept=True, tol=5e-2),
-        start=False,
+        "L1, intercept",
+        [*TEXT, RARE],
+        penalised(1.0),
+        scikit_learn("liblinear", 1e-2, 3e-3, **INTERCEPT)
+        | at("skglm,", skglm, 1e-4, intercept=True)
+        | at("adelie,", adelie, 1e-6, intercept=True),
+        intercept=True,
+        tol=5e-2,
     ),
     race(
         "l1-text-plain",
-        "L1, 50,000 × 100,000 with 50 words a row, no intercept",
-        text(50_000, 100_000, 1.0),
-        liblinear(1e-2, 3e-3)
-        | {f"celer, {t:g}": celer(t) for t in (1e-2, 1e-3)}
-        | {f"skglm, {t:g}": skglm(t) for t in (1e-3, 1e-4)}
-        | {f"snapml, {t:g}": snapml(t) for t in (1e-3, 1e-4)},
-        ours(tol=5e-2),
-        start=False,
+        "L1, no intercept",
+        TEXT,
+        penalised(1.0),
+        scikit_learn("liblinear", 1e-2, 3e-3)
+        | at("celer,", celer, 1e-2, 1e-3)
+        | at("skglm,", skglm, 1e-3, 1e-4)
+        | at("snapml,", snapml, 1e-3, 1e-4),
+        tol=5e-2,
     ),
     race(
         "elastic-net",
-        "elastic net, 10,000 × 300, intercept",
-        dense(10_000, 300, 0.04, 0.5),
-        {"scikit-learn, saga 1e-3": scikit_learn("saga", 1e-3, intercept=True)}
-        | {f"skglm, {t:g}": skglm(t, intercept=True) for t in (1e-3, 1e-4)}
-        | {f"adelie, {t:g}": adelie(t, intercept=True) for t in (1e-6, 1e-8)},
-        ours(intercept=True),
-        start=False,
+        "elastic net, intercept",
+        [
+            Rows(10_000, 300, classes=2, informative=20),
+            Rows(2000, 1000, "correlated", classes=2, informative=20),
+        ],
+        penalised(0.04, 0.5),
+        scikit_learn("saga", 1e-3, intercept=True)
+        | at("skglm,", skglm, 1e-3, 1e-4, intercept=True)
+        | at("adelie,", adelie, 1e-6, 1e-8, intercept=True),
+        intercept=True,
     ),
     race(
         "text",
-        "L2, 50,000 × 100,000 with 50 words a row",
-        text(50_000, 100_000, 1.0, 0.0),
-        {
-            f"scikit-learn, liblinear dual {t:g}": scikit_learn("liblinear", t, dual=True)
-            for t in (1, 0.1)
-        }
-        | liblinear(1e-2, 1e-3)
-        | {f"snapml, {t:g}": snapml(t, dual=True) for t in (1e-2, 1e-3)},
-        ours("lbfgs"),
-        start=False,
+        "L2, no intercept",
+        [*TEXT, RARE, Rows(100_000, 50_000, "words", classes=2, words=64)],
+        penalised(1.0, 0.0),
+        scikit_learn("liblinear", 1e-2, 1e-3)
+        | {f"{k}, dual": v for k, v in scikit_learn("liblinear", 1.0, 0.1, dual=True).items()}
+        | at("snapml, dual", snapml, 1e-2, 1e-3, dual=True),
+        solver="lbfgs",
         readme=True,
     ),
 ]

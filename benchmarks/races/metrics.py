@@ -5,9 +5,10 @@ The quality of a score is its distance from scikit-learn's, taken as exact.
 
 import numpy as np
 
-from benchmarks.race import Race
+from benchmarks.data import Data
+from benchmarks.race import BOTH, Race, located, same
 
-SIZES = {"100": 100, "1M": 1_000_000}
+SIZES = {"100": (100, 1500), "1M": (1_000_000, 50_000), "10000": (10_000, 2000)}
 LABELS = [
     "accuracy_score",
     "balanced_accuracy_score",
@@ -87,14 +88,12 @@ def clusters(n):
     return rng.normal(size=(n, 5)) + rng.normal(size=(5, 5))[labels], labels
 
 
-def score(package, function, options):
-    """A contestant: one function of `package` on the data."""
+def score(path, **options):
+    """A contestant: one function on the data."""
 
     def prepare(data):
-        from importlib import import_module
-
-        call = getattr(import_module(f"{package}.metrics"), function)
-        return lambda: call(*data, **options)
+        call = located(path)
+        return lambda: call(data.X, data.y, **options)
 
     return prepare
 
@@ -103,9 +102,7 @@ def distance(function, options):
     """Largest difference from scikit-learn's result."""
 
     def quality(data, result):
-        import sklearn.metrics
-
-        exact = getattr(sklearn.metrics, function)(*data, **options)
+        exact = located(f"sklearn.metrics.{function}")(data.X, data.y, **options)
         if isinstance(exact, str):
             return float(exact != result)
         pairs = zip(exact, result, strict=True) if isinstance(exact, tuple) else [(exact, result)]
@@ -118,37 +115,34 @@ def distance(function, options):
 
 
 def race(function, make, size, what="", start=False, readme=False, **options):
-    """One function on one kind of data."""
-    n = SIZES.get(size) or int(size)
+    """One function on one kind of data, of two sizes."""
     kind = f"-{what.replace(' ', '-')}" if what else ""
     return Race(
         name=f"metrics-{function.replace('_', '-')}{kind}-{size}",
-        what=f"{function}{', ' if what else ''}{what}, n = {n:,}",
-        make_data=lambda: make(n),
-        contestants={
-            "mlreplica": score("mlreplica", function, options),
-            "scikit-learn": score("sklearn", function, options),
-        },
+        what=f"{function}{', ' if what else ''}{what}",
+        shapes={f"n = {n:,}": lambda n=n: Data(*make(n)) for n in SIZES[size]},
+        contestants=same(f"metrics.{function}", BOTH, how=score, **options),
         quality=distance(function, options),
         quality_name="distance from scikit-learn",
         rtol=0.0,
-        atol=1e-9,
         start=start,
         readme=readme,
+        share=0.2,
     )
 
 
 RACES = [
     entry
-    for size in SIZES
+    for size in ("100", "1M")
     for entry in [
-        *(race(name, called, size, start=name == "f1_score", readme=name == "f1_score")
+        *(race(name, called, size, start=size == "100" and name == "f1_score",
+               readme=name == "f1_score")
           for name in LABELS),
         *(race(name, five_classes, size, "five classes",
                **({"average": "macro"} if name in LABELS[3:6] else {})) for name in LABELS),
         race("accuracy_score", named, size, "names"),
         race("f1_score", named, size, "names", average="macro"),
-        *(race(name, two_classes, size, start=name == "roc_auc_score",
+        *(race(name, two_classes, size, start=size == "100" and name == "roc_auc_score",
                readme=name == "roc_auc_score") for name in CURVES),
         *(race("roc_auc_score", five_probabilities, size, kind, multi_class=kind)
           for kind in ("ovr", "ovo")),

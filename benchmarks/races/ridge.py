@@ -1,43 +1,28 @@
 """Ridge regression: tall, wide, small, sparse and many targets, leaving one out, and one prediction
 
 Quality is the relative error of the coefficients against orthogonal transformations of the rows
-and of √α times the unit vectors; on sparse data, where nobody factorises, the objective's excess
-over its minimum; for a choice of α, the mean squared error of the rows left out at that choice.
+and of √α times the unit vectors; on sparse data, where nobody factorises, the objective; for a
+choice of α, the mean squared error of the rows left out at that choice.
 """
-
-from functools import partial
 
 import numpy as np
 
-from benchmarks.race import Race
+from benchmarks.data import Rows, shapes
+from benchmarks.race import BOTH, Race, ask, fit, same
 
 ALPHA = 1.0
 
 
-def make(n, p, q=None):
-    """Correlated columns away from zero, and a target with noise."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p)) + rng.normal(size=(n, 1)) + rng.normal(size=p)
-        W = rng.normal(size=(p, q) if q else p)
-        y = X @ W + 3.0 + rng.normal(size=(n, q) if q else n)
-        return X, y, reference(X, y)
-
-    return data
+def with_reference(data):
+    """`more`: coefficients by QR of [A; √α I]; of its factor L, A = LQ, where X is wide."""
+    A, c = data.X - data.X.mean(axis=0), data.y - data.y.mean(axis=0)
+    if len(A) >= A.shape[1]:
+        return data._replace(more=reference(A, c))
+    Q, L = np.linalg.qr(A.T)
+    return data._replace(more=Q @ reference(L.T, c))
 
 
-def reference(X, y):
-    """Coefficients by QR of [A; √α I]; of A Aᵀ + αI where X is wide."""
-    A, c = X - X.mean(axis=0), y - y.mean(axis=0)
-    n, p = A.shape
-    if n < p:
-        Q, L = np.linalg.qr(A.T)
-        return Q @ reference_tall(L.T, c)
-    return reference_tall(A, c)
-
-
-def reference_tall(A, c):
+def reference(A, c):
     """The same for n ≥ p."""
     p, c = A.shape[1], c.reshape(len(c), -1)
     below = np.hstack([np.sqrt(ALPHA) * np.eye(p), np.zeros((p, c.shape[1]))])
@@ -45,170 +30,88 @@ def reference_tall(A, c):
     return np.linalg.solve(R[:p, :p], R[:p, p:])
 
 
-def ours(data):
-    from mlreplica.linear_model import Ridge
-
-    X, y, *_ = data
-    return lambda: Ridge(ALPHA).fit(X, y).coef_
-
-
-def scikit_learn(data, **options):
-    from sklearn.linear_model import Ridge
-
-    X, y, *_ = data
-    return lambda: Ridge(ALPHA, **options).fit(X, y).coef_
-
-
-def sklearnex(data):
-    from sklearnex.linear_model import Ridge
-
-    X, y, *_ = data
-    return lambda: Ridge(ALPHA).fit(X, y).coef_
+def with_targets(data):
+    """Fifty targets that share X."""
+    rng = np.random.default_rng(1)
+    Y = data.X @ rng.normal(size=(data.X.shape[1], 50)) + rng.normal(size=(len(data.X), 50))
+    return with_reference(data._replace(y=Y))
 
 
 def numpy(data):
     """The textbook's line; in the dual if X is wide."""
     X, y, *_ = data
 
-    def call():
-        x_mean, y_mean = X.mean(axis=0), y.mean(axis=0)
-        A, c = X - x_mean, y - y_mean
-        n, p = A.shape
-        if n < p:
-            w = A.T @ np.linalg.solve(A @ A.T + ALPHA * np.eye(n), c)
-        else:
-            w = np.linalg.solve(A.T @ A + ALPHA * np.eye(p), A.T @ c)
-        return w.T, y_mean - x_mean @ w
+    class Line:
+        def __init__(self):
+            x_mean, y_mean = X.mean(axis=0), y.mean(axis=0)
+            A, c = X - x_mean, y - y_mean
+            n, p = A.shape
+            if n < p:
+                w = A.T @ np.linalg.solve(A @ A.T + ALPHA * np.eye(n), c)
+            else:
+                w = np.linalg.solve(A.T @ A + ALPHA * np.eye(p), A.T @ c)
+            self.coef_, self.intercept_ = w.T, y_mean - x_mean @ w
 
-    return lambda: call()[0]
+    return Line
 
 
 def glum(data):
     """Its objective is ‖y − Xw − b‖²/2n + alpha/2 ‖w‖²."""
-    from glum import GeneralizedLinearRegressor
-
-    X, y, *_ = data
-    alpha = ALPHA / len(y)
-    return lambda: (
-        GeneralizedLinearRegressor(family="normal", alpha=alpha, l1_ratio=0, gradient_tol=1e-10)
-        .fit(X, y)
-        .coef_
-    )
+    options = {"family": "normal", "l1_ratio": 0, "gradient_tol": 1e-10}
+    return fit("glum.GeneralizedLinearRegressor", alpha=ALPHA / len(data.y), **options)(data)
 
 
-def coefficient_error(data, coef):
+def coefficient_error(data, model):
     """‖W − W_reference‖ / ‖W_reference‖"""
-    W = data[-1]
-    return np.linalg.norm(np.reshape(coef, W.T.shape).T - W) / np.linalg.norm(W)
+    W = data.more
+    return np.linalg.norm(np.reshape(model.coef_, W.T.shape).T - W) / np.linalg.norm(W)
 
 
-PEERS = {
-    "mlreplica": ours,
-    "scikit-learn": scikit_learn,
-    "scikit-learn, svd": partial(scikit_learn, solver="svd"),
-    "scikit-learn-intelex": sklearnex,
-    "numpy": numpy,
-    "glum": glum,
-}
-
-
-def race(name, what, data, without=(), **options):
-    """Fit: who has lost eight digits is no peer."""
-    return Race(
-        name=f"ridge-{name}",
-        what=f"ridge regression, {what}",
-        make_data=data,
-        contestants={peer: fit for peer, fit in PEERS.items() if peer not in without},
-        quality=coefficient_error,
-        quality_name="relative error of w",
-        atol=1e-8,
-        **options,
-    )
-
-
-def sparse_data():
-    """Rows like texts: 40 of 10,000 columns each, the first ones more often."""
-    import scipy.sparse as sp
-
-    n, p, k = 20_000, 10_000, 40
-    rng = np.random.default_rng(0)
-    columns = (p * rng.random(n * k) ** 3).astype(np.int32)
-    X = sp.csr_array(
-        (rng.exponential(size=n * k), columns, np.arange(0, n * k + 1, k)), shape=(n, p)
-    )
-    X.sum_duplicates()
-    y = X @ (rng.normal(size=p) * (rng.random(p) < 0.1)) + rng.normal(size=n)
-    return X, y
-
-
-def sparse(package, **options):
-    """A contestant at its loosest tolerance that reaches the objective."""
-
-    def prepare(data):
-        from importlib import import_module
-
-        Ridge = import_module(f"{package}.linear_model").Ridge
-        return lambda: Ridge(ALPHA, **options).fit(*data)
-
-    return prepare
-
-
-def sparse_objective(data, model):
-    X, y = data
-    r = y - X @ model.coef_ - model.intercept_
+def objective(data, model):
+    r = data.y - data.X @ model.coef_ - model.intercept_
     return float(r @ r + ALPHA * model.coef_ @ model.coef_)
 
 
-ALPHAS = np.logspace(-3, 3, 25)
+def prediction_error(data, found):
+    X, y, *_, W = data
+    return float(abs(found[0] - (y.mean() + (X[0] - X.mean(axis=0)) @ W)[0]))
 
 
-def search(package):
-    """A contestant that chooses among 25 penalties by leaving one out."""
-
-    def prepare(data):
-        from importlib import import_module
-
-        RidgeCV = import_module(f"{package}.linear_model").RidgeCV
-        X, y, *_ = data
-        return lambda: RidgeCV(ALPHAS).fit(X, y)
-
-    return prepare
+RIDGE = same("linear_model.Ridge", alpha=ALPHA) | {"numpy": numpy}
+CHOLESKY = {"scikit-learn, cholesky": fit("sklearn.linear_model.Ridge", solver="cholesky")}
+SVD = {"scikit-learn, svd": fit("sklearn.linear_model.Ridge", solver="svd")}
 
 
-def left_out(_, model):
-    return -model.best_score_
+def race(name, what, rows, peers=RIDGE, then=with_reference, **options):
+    """Fit: who has lost eight digits is no peer."""
+    given = {"quality": coefficient_error, "quality_name": "relative error of w", "atol": 1e-8}
+    made = shapes(*rows, then=then)
+    what = f"ridge regression{what}"
+    return Race(name=f"ridge-{name}", what=what, shapes=made, contestants=peers, **given | options)
 
 
-def one_row(package):
-    """A contestant: a fitted model, asked for one prediction."""
-
-    def prepare(data):
-        from importlib import import_module
-
-        X, y, *_ = data
-        model = import_module(f"{package}.linear_model").Ridge(ALPHA).fit(X, y)
-        row = X[:1].copy()
-        return lambda: model.predict(row)
-
-    return prepare
+def sparse(name, what, intercept):
+    """Each solver at its loosest tolerance that reaches the objective."""
+    Ridge, given = "sklearn.linear_model.Ridge", {"alpha": ALPHA, "fit_intercept": intercept}
+    peers = {"mlreplica": fit("mlreplica.linear_model.Ridge", **given)}
+    for solver in ("sparse_cg", "lsqr", "sag"):
+        for tol in (1e-4, 1e-6):
+            peers[f"scikit-learn, {solver} {tol:g}"] = fit(Ridge, solver=solver, tol=tol, **given)
+    rows = [Rows(n, p, "words") for n, p in ((20_000, 10_000), (50_000, 2_000), (3_000, 30_000))]
+    judged = {"quality": objective, "quality_name": "objective", "rtol": 1e-6}
+    return race(name, what, rows, peers, then=None, **judged)
 
 
-def prediction_error(data, prediction):
-    X, y, W = data
-    return float(abs(prediction[0] - (y.mean() + (X[0] - X.mean(axis=0)) @ W)[0]))
-
-
-def choice(name, what, data, **options):
+def choice(name, *rows, **options):
     """Leaving one out."""
     return Race(
         name=f"ridge-loo-{name}",
-        what=f"RidgeCV, 25 penalties, leave one out, {what}",
-        make_data=data,
-        contestants={"mlreplica": search("mlreplica"), "scikit-learn": search("sklearn")},
-        quality=left_out,
+        what="RidgeCV, 25 penalties, leave one out",
+        shapes=shapes(*rows),
+        contestants=same("linear_model.RidgeCV", BOTH, alphas=np.logspace(-3, 3, 25)),
+        quality=lambda _, model: -model.best_score_,
         quality_name="mean squared error left out",
         rtol=1e-8,
-        start=False,
         **options,
     )
 
@@ -216,48 +119,33 @@ def choice(name, what, data, **options):
 RACES = [
     race(
         "tall",
-        "1,000,000 × 50",
-        make(1_000_000, 50),
-        without=("scikit-learn, svd", "glum"),
+        "",
+        [Rows(1_000_000, 50), Rows(200_000, 120, "offset"), Rows(30_000, 300, "correlated")],
+        RIDGE | CHOLESKY,
+        start=True,
         readme=True,
     ),
-    race("wide", "500 × 5,000", make(500, 5000), without=("glum",), start=False, readme=True),
-    race("small", "150 × 4", make(150, 4), readme=True),
+    race("wide", "", [Rows(500, 5000), Rows(1500, 3000, "correlated")], RIDGE | SVD, readme=True),
     race(
-        "targets",
-        "20,000 × 100, 50 targets",
-        make(20_000, 100, 50),
-        without=("glum", "scikit-learn, svd"),
-        start=False,
-    ),
-    Race(
-        name="ridge-sparse",
-        what="ridge regression, sparse 20,000 × 10,000, 40 a row",
-        make_data=sparse_data,
-        contestants={
-            "mlreplica": sparse("mlreplica"),
-            "scikit-learn, sparse_cg": sparse("sklearn", solver="sparse_cg"),
-            "scikit-learn, lsqr": sparse("sklearn", solver="lsqr"),
-        },
-        quality=sparse_objective,
-        quality_name="objective",
-        rtol=1e-6,
-        start=False,
+        "small",
+        "",
+        [Rows(150, 4), "diabetes", Rows(2000, 20, "skewed")],
+        RIDGE | CHOLESKY | SVD | {"glum": glum},
+        start=True,
         readme=True,
     ),
-    choice("tall", "20,000 × 50", make(20_000, 50), readme=True),
-    choice("wide", "300 × 2,000", make(300, 2000)),
-    Race(
-        name="ridge-predict",
-        what="ridge regression, prediction of one row, 20 columns",
-        make_data=make(1000, 20),
-        contestants={
-            "mlreplica": one_row("mlreplica"),
-            "scikit-learn": one_row("sklearn"),
-            "scikit-learn-intelex": one_row("sklearnex"),
-        },
+    race("targets", ", 50 targets", [Rows(20_000, 100), Rows(3000, 300)], then=with_targets),
+    sparse("sparse", ", words", True),
+    sparse("sparse-plain", ", words, no intercept", False),
+    choice("tall", Rows(20_000, 50), Rows(5000, 200, "correlated"), readme=True),
+    choice("wide", Rows(300, 2000), Rows(800, 1000, "skewed")),
+    race(
+        "predict",
+        ", prediction of one row",
+        [Rows(1000, 20)],
+        same("linear_model.Ridge", how=ask, rows=1),
         quality=prediction_error,
         quality_name="error",
-        start=False,
+        atol=1e-9,
     ),
 ]

@@ -6,130 +6,56 @@ peer gets the loosest tolerance with which it is not.
 
 import numpy as np
 
-from benchmarks.race import Race
+from benchmarks.data import Rows, shapes
+from benchmarks.race import BOTH, Race, ask, fit, same
 
 TAU = 0.75
 
 
-def lines(n, p, informative=20):
-    """A linear target with heavy-tailed errors and one wild value in twenty."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p)) + rng.normal(size=p)
-        w = rng.normal(size=p) * (np.arange(p) < informative)
-        y = X @ w + rng.standard_t(2, size=n)
-        y[::20] += 30.0
-        return X, y
-
-    return data
+def wild(data):
+    """Heavy-tailed errors, and one wild value in twenty."""
+    y = data.y + np.random.default_rng(1).standard_t(2, size=len(data.y))
+    y[::20] += 30.0
+    return data._replace(y=y)
 
 
-def counts(n, p):
-    """Counts with mean e^(Xw + 1)."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p))
-        return X, rng.poisson(np.exp(X @ rng.normal(size=p) * 0.5 / np.sqrt(p) + 1)).astype(float)
-
-    return data
-
-
-def sparse_counts(n, p, share):
-    """The same with few entries a row."""
-
-    def data():
-        import scipy.sparse as sp
-
-        rng = np.random.default_rng(0)
-        X = sp.random_array((n, p), density=share, format="csr", rng=rng)
-        return X, rng.poisson(np.exp(X @ rng.normal(size=p) * 0.5)).astype(float)
-
-    return data
-
-
-def fit(package, name, **settings):
-    """A contestant: an estimator of a package, fitted."""
-
-    def prepare(data):
-        from importlib import import_module
-
-        model = getattr(import_module(f"{package}.linear_model"), name)(**settings)
-        return lambda: model.fit(*data)
-
-    return prepare
-
-
-def both(name, ours, theirs):
-    """mlreplica and scikit-learn, each with its settings."""
-    return {
-        "mlreplica": fit("mlreplica", name, **ours),
-        "scikit-learn": fit("sklearn", name, **theirs),
-    }
+def counts(data):
+    """Counts with mean e^(y/2)."""
+    mean = np.exp(np.clip(0.5 * data.y, -5, 5))
+    return data._replace(y=np.random.default_rng(1).poisson(mean).astype(float))
 
 
 class Line:
     """The coefficients of a peer that calls them otherwise."""
 
-    def __init__(self, coef, intercept):
-        self.coef_, self.intercept_ = coef, intercept
+    def __init__(self, params):
+        self.intercept_, self.coef_ = params[0], np.array(params[1:])
 
 
 def statsmodels_quantile(data):
-    import warnings
-
     import statsmodels.api as sm
 
-    X, y = data
-
-    def call():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            b, *w = sm.QuantReg(y, sm.add_constant(X)).fit(q=TAU, max_iter=10_000).params
-        return Line(np.array(w), b)
-
-    return call
-
-
-def glum(alpha):
-    def prepare(data):
-        from glum import GeneralizedLinearRegressor
-
-        model = GeneralizedLinearRegressor(
-            family="poisson", alpha=alpha, l1_ratio=0, gradient_tol=1e-5
-        )
-        return lambda: model.fit(*data)
-
-    return prepare
+    X, y, *_ = data
+    return lambda: Line(sm.QuantReg(y, sm.add_constant(X)).fit(q=TAU, max_iter=10_000).params)
 
 
 def statsmodels_poisson(data):
     import statsmodels.api as sm
 
-    X, y = data
-
-    def call():
-        b, *w = sm.GLM(y, sm.add_constant(X), family=sm.families.Poisson()).fit().params
-        return Line(np.array(w), b)
-
-    return call
+    X, y, *_ = data
+    family = sm.families.Poisson()
+    return lambda: Line(sm.GLM(y, sm.add_constant(X), family=family).fit().params)
 
 
-def huber_objective(alpha=1e-4, epsilon=1.35):
-    def objective(data, model):
-        X, y = data
-        z = np.abs(y - X @ model.coef_ - model.intercept_) / model.scale_
-        loss = np.where(z <= epsilon, z * z, 2 * epsilon * z - epsilon**2)
-        return model.scale_ * (len(y) + loss.sum()) + alpha * model.coef_ @ model.coef_
-
-    return objective
+def huber_objective(data, model, alpha=1e-4, epsilon=1.35):
+    z = np.abs(data.y - data.X @ model.coef_ - model.intercept_) / model.scale_
+    loss = np.where(z <= epsilon, z * z, 2 * epsilon * z - epsilon**2)
+    return model.scale_ * (len(z) + loss.sum()) + alpha * model.coef_ @ model.coef_
 
 
 def pinball(alpha):
     def objective(data, model):
-        X, y = data
-        r = y - X @ model.coef_ - model.intercept_
+        r = data.y - data.X @ model.coef_ - model.intercept_
         return np.maximum(TAU * r, (TAU - 1) * r).mean() + alpha * np.abs(model.coef_).sum()
 
     return objective
@@ -137,113 +63,84 @@ def pinball(alpha):
 
 def poisson_objective(alpha):
     def objective(data, model):
-        X, y = data
-        f = X @ model.coef_ + model.intercept_
-        return np.mean(np.exp(f) - y * f) + alpha / 2 * model.coef_ @ model.coef_
+        f = data.X @ model.coef_ + model.intercept_
+        return np.mean(np.exp(f) - data.y * f) + alpha / 2 * model.coef_ @ model.coef_
 
     return objective
 
 
-def huber(name, what, data, **options):
+def huber(name, *rows, **options):
+    path = "linear_model.HuberRegressor"
     return Race(
         name=f"huber-{name}",
-        what=f"Huber regression, {what}",
-        make_data=data,
-        contestants=both("HuberRegressor", {}, {"max_iter": 1000}),
-        quality=huber_objective(),
-        quality_name="objective",
+        what="Huber regression",
+        shapes=shapes(*rows, then=wild),
+        contestants=same(path, ("mlreplica",)) | same(path, ("scikit-learn",), max_iter=1000),
+        quality=huber_objective,
         **options,
     )
 
 
-def quantile(name, what, data, alpha, slow=True, **options):
-    settings = {"quantile": TAU, "alpha": alpha}
-    peers = both("QuantileRegressor", settings, settings)
-    if not slow:  # HiGHS needs minutes
-        del peers["scikit-learn"]
-    peers["scikit-learn, highs-ipm"] = fit(
-        "sklearn", "QuantileRegressor", **settings, solver="highs-ipm"
-    )
+def quantile(name, *rows, alpha=0.0, slow=True, **options):
+    path, given = "linear_model.QuantileRegressor", {"quantile": TAU, "alpha": alpha}
+    peers = same(path, BOTH if slow else BOTH[:1], **given)  # else HiGHS needs minutes
+    peers["scikit-learn, highs-ipm"] = fit(f"sklearn.{path}", **given, solver="highs-ipm")
     if alpha == 0:
         peers["statsmodels"] = statsmodels_quantile
     return Race(
         name=f"quantile-{name}",
-        what=f"quantile regression, {what}",
-        make_data=data,
+        what="quantile regression" + (", penalised" if alpha else ""),
+        shapes=shapes(*rows, then=wild),
         contestants=peers,
         quality=pinball(alpha),
-        quality_name="objective",
         **options,
     )
 
 
-def poisson(name, what, data, alpha, without=(), **options):
-    settings = {"alpha": alpha}
-    peers = both("PoissonRegressor", settings, settings | {"tol": 1e-5, "max_iter": 1000})
-    peers["scikit-learn, newton-cholesky"] = fit(
-        "sklearn", "PoissonRegressor", **settings, solver="newton-cholesky"
-    )
-    peers["glum"] = glum(alpha)
+def poisson(name, *rows, alpha, newton=True, **options):
+    path, given = "linear_model.PoissonRegressor", {"alpha": alpha}
+    peers = same(path, ("mlreplica",), **given)
+    peers |= same(path, ("scikit-learn",), tol=1e-5, max_iter=1000, **given)
+    if newton:  # else it needs minutes
+        newton = fit(f"sklearn.{path}", solver="newton-cholesky", **given)
+        peers["scikit-learn, newton-cholesky"] = newton
+    glum = {"family": "poisson", "l1_ratio": 0, "gradient_tol": 1e-5}
+    peers["glum"] = fit("glum.GeneralizedLinearRegressor", **glum, **given)
     if alpha == 0:
         peers["statsmodels"] = statsmodels_poisson
     return Race(
         name=f"poisson-{name}",
-        what=f"Poisson regression, {what}",
-        make_data=data,
-        contestants={peer: make for peer, make in peers.items() if peer not in without},
+        what="Poisson regression",
+        shapes=shapes(*rows, then=counts),
+        contestants=peers,
         quality=poisson_objective(alpha),
-        quality_name="objective",
         **options,
     )
 
 
-def one_row(name, data):
+def one_row(name, row, then):
     """The prediction of one row by a fitted model."""
-
-    def contestant(package):
-        def prepare(data):
-            fitted = fit(package, name)(data)()
-            row = data[0][:1].copy()
-            return lambda: fitted.predict(row)
-
-        return prepare
-
     return Race(
         name=f"{name.removesuffix('Regressor').lower()}-predict",
         what=f"{name}, prediction of one row",
-        make_data=data,
-        contestants={"mlreplica": contestant("mlreplica"), "scikit-learn": contestant("sklearn")},
+        shapes=shapes(row, then=then),
+        contestants=same(f"linear_model.{name}", BOTH, how=ask, rows=1),
         quality=lambda data, found: 0.0 if np.isfinite(found).all() else np.inf,
         quality_name="finite",
-        start=False,
     )
 
 
 RACES = [
-    huber("small", "1,000 × 10", lines(1000, 10)),
-    huber("tall", "100,000 × 20", lines(100_000, 20), start=False, readme=True),
-    quantile("small", "1,000 × 10", lines(1000, 10), 0.0),
-    quantile("tall", "20,000 × 20", lines(20_000, 20), 0.0, slow=False, start=False, readme=True),
-    quantile("wide", "200 × 500, penalised", lines(200, 500), 0.05, start=False),
-    poisson("small", "1,000 × 10", counts(1000, 10), 0.0),
-    poisson("tall", "200,000 × 50", counts(200_000, 50), 1e-3, start=False, readme=True),
-    poisson(
-        "wide",
-        "300 × 1,000",
-        counts(300, 1000),
-        1e-2,
-        without=("scikit-learn, newton-cholesky",),  # seconds
-        start=False,
-    ),
-    poisson(
-        "sparse",
-        "20,000 × 1,000 sparse",
-        sparse_counts(20_000, 1000, 0.01),
-        1e-3,
-        without=("scikit-learn, newton-cholesky",),
-        start=False,
-    ),
-    one_row("HuberRegressor", lines(1000, 10)),
-    one_row("QuantileRegressor", lines(300, 10)),
-    one_row("PoissonRegressor", counts(1000, 10)),
+    huber("small", Rows(1000, 10), "diabetes", start=True),
+    huber("tall", Rows(100_000, 20), Rows(20_000, 80, "correlated"), readme=True),
+    quantile("small", Rows(1000, 10), Rows(300, 5, "few"), start=True),
+    quantile("tall", Rows(20_000, 20), Rows(8000, 40, "skewed"), slow=False, readme=True),
+    quantile("wide", Rows(200, 500), Rows(150, 200, "correlated"), alpha=0.05),
+    poisson("small", Rows(1000, 10), Rows(3000, 20, "few"), alpha=0.0, start=True),
+    poisson("tall", Rows(200_000, 50), Rows(30_000, 150, "correlated"), alpha=1e-3, readme=True),
+    poisson("wide", Rows(300, 1000), Rows(1000, 1500, "offset"), alpha=1e-2, newton=False),
+    poisson("sparse", Rows(20_000, 1000, "words", words=10), alpha=1e-3, newton=False),
+    one_row("HuberRegressor", Rows(1000, 10), wild),
+    one_row("QuantileRegressor", Rows(300, 10), wild),
+    one_row("PoissonRegressor", Rows(1000, 10), counts),
 ]

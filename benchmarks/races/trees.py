@@ -1,85 +1,51 @@
-"""Decision trees: shallow and deep, numbers and two classes, small data, and predictions
+"""Decision trees, and forests of them: fits, predictions, one row
 
-Quality is the error on the training rows, which the same exact tree makes the same for all; a tree
-on histograms is worse there, and marked so if by more than a hundredth.
+Quality of a tree is the error on the training rows, which the same exact tree makes the same for
+all; a tree on histograms is worse there, and marked so if by more than a hundredth. Quality of a
+forest is the error on new rows; forests are random, so a few percent are equal.
 """
 
 import numpy as np
 
-from benchmarks.race import Race, threads
+from benchmarks.data import Data, Rows, known, shapes
+from benchmarks.race import BOTH, Race, ask, located, same, threads
 
 
-def make(n, p, classes, missing=0.0):
-    """A smooth function of a few columns, with noise; a share of X is missing."""
-
-    def data():
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(n, p))
-        f = X[:, 0] + np.sin(3.0 * X[:, 1]) + X[:, 2] * X[:, 3] + rng.normal(size=n)
-        if missing:
-            X[rng.random(X.shape) < missing] = np.nan
-        return X, (f > 0.0).astype(np.int64) if classes else f
-
-    return data
-
-
-def kind(y):
-    return "Classifier" if y.dtype.kind == "i" else "Regressor"
-
-
-def fit(package, depth):
-    """Ours or scikit-learn's: the same names."""
+def snapml(name, **options):
+    """Its trees take labels as floating-point numbers."""
 
     def prepare(data):
-        from importlib import import_module
-
-        X, y = data
-        cls = getattr(import_module(f"{package}.tree"), f"DecisionTree{kind(y)}")
-        return lambda: cls(max_depth=depth, random_state=0).fit(X, y)
+        X, y = data.X, data.y.astype(np.float64) if name.startswith("Decision") else data.y
+        cls = located(f"snapml.{name}")
+        return lambda: cls(n_jobs=threads(), random_state=0, **options).fit(X, y)
 
     return prepare
 
 
-def snapml(depth):
-    def prepare(data):
-        import snapml
+def ydf(learner, classes, **options):
+    """Its model behind `predict`."""
 
-        X, y = data
-        cls = getattr(snapml, f"DecisionTree{kind(y)}")
-        options = {"use_histograms": False, "n_jobs": threads(), "random_state": 0}
-        y = y.astype(np.float64)
-        return lambda: cls(max_depth=depth, **options).fit(X, y)
+    def table(X):
+        return {f"x{j}": X[:, j].astype(np.float32) for j in range(X.shape[1])}
 
-    return prepare
-
-
-def ydf(depth):
     def prepare(data):
         import ydf
 
         ydf.verbose(0)
-        X, y = data
-        table = {f"x{j}": X[:, j].astype(np.float32) for j in range(X.shape[1])}
-        task = ydf.Task.CLASSIFICATION if y.dtype.kind == "i" else ydf.Task.REGRESSION
-        learner = ydf.CartLearner(
-            label="y",
-            task=task,
-            max_depth=-1 if depth is None else depth + 1,
-            min_examples=1,
-            validation_ratio=0.0,
-            num_threads=threads(),
-        )
+        task = ydf.Task.CLASSIFICATION if classes else ydf.Task.REGRESSION
+        given = {"label": "y", "min_examples": 1, "num_threads": threads(), **options}
+        made = getattr(ydf, learner)(task=task, **given)
+        rows = {**table(data.X), "y": data.y}
 
         class Model:
-            """Predicts as the others do."""
-
             def __init__(self):
-                self.model = learner.train({**table, "y": y})
+                self.model = made.train(rows)
 
             def predict(self, X):
-                rows = {f"x{j}": X[:, j].astype(np.float32) for j in range(X.shape[1])}
-                out = self.model.predict(rows)
-                return (out > 0.5).astype(int) if y.dtype.kind == "i" else out
+                out = self.model.predict(table(X))
+                if not classes:
+                    return out
+                return (out > 0.5).astype(int) if out.ndim == 1 else out.argmax(axis=1)
 
         return Model
 
@@ -87,21 +53,31 @@ def ydf(depth):
 
 
 def error(data, model):
-    """Mean squared error on the training rows: the share of wrong ones, for classes."""
-    X, y = data
-    return float(np.mean((np.asarray(model.predict(X), dtype=float) - y) ** 2))
+    """Mean squared error, or the share of wrong ones; on new rows if there are some."""
+    X, y = (data.X, data.y) if data.X_new is None else (data.X_new, data.y_new)
+    found = np.asarray(model.predict(X), dtype=float)
+    return float(np.mean(found != y) if y.dtype.kind == "i" else np.mean((found - y) ** 2))
 
 
-def race(name, what, data, depth, peers=("scikit-learn", "snapml", "ydf"), **options):
-    known = {"scikit-learn": fit("sklearn", depth), "snapml": snapml(depth), "ydf": ydf(depth)}
+def wrong(data, found):
+    """Share of wrong classes among the rows asked for."""
+    y = (data.y if data.y_new is None else data.y_new)[: len(found)]
+    return float(np.mean((found.argmax(axis=1) if found.ndim == 2 else found) != y))
+
+
+def tree(name, what, depth, classes, rows, peers=("snapml", "ydf"), **options):
+    cls = f"DecisionTree{'Classifier' if classes else 'Regressor'}"
+    deep = -1 if depth is None else depth + 1
+    more = {
+        "snapml": snapml(cls, max_depth=depth, use_histograms=False),
+        "ydf": ydf("CartLearner", classes, max_depth=deep, validation_ratio=0.0),
+    }
     return Race(
         name=f"decision-tree-{name}",
         what=f"decision tree, {what}",
-        make_data=data,
-        contestants={
-            "mlreplica": fit("mlreplica", depth),
-            **{peer: known[peer] for peer in peers},
-        },
+        shapes=shapes(*rows),
+        contestants=same(f"tree.{cls}", BOTH, max_depth=depth, random_state=0)
+        | {peer: more[peer] for peer in peers},
         quality=error,
         quality_name="training error",
         rtol=0.01,
@@ -110,49 +86,131 @@ def race(name, what, data, depth, peers=("scikit-learn", "snapml", "ydf"), **opt
     )
 
 
-def predictions(package):
-    """A deep tree, asked for all its training rows."""
-
-    def prepare(data):
-        from importlib import import_module
-
-        X, y = data
-        model = import_module(f"{package}.tree").DecisionTreeClassifier
-        model = model(random_state=0).fit(X, y)
-        return lambda: model.predict(X)
-
-    return prepare
+def half(name):
+    """A known set, every second row new."""
+    X, y, *_ = known(name)
+    return Data(X[::2], y[::2], X[1::2], y[1::2])
 
 
+def forest(name, what, cls, trees, rows, packages, others=(), **options):
+    classes = cls.endswith("Classifier")
+    all_columns = {} if classes else {"max_features": None}
+    more = {
+        "snapml": snapml(cls, n_estimators=trees, **all_columns),
+        "ydf": ydf(
+            "RandomForestLearner",
+            classes,
+            num_trees=trees,
+            max_depth=-1,
+            winner_take_all=False,
+            compute_oob_performances=False,
+            num_candidate_attributes=0 if classes else -1,
+            num_candidate_attributes_ratio=None if classes else 1.0,
+        ),
+    }
+    given = {"n_estimators": trees, "random_state": 0, "n_jobs": threads()}
+    return Race(
+        name=f"forest-{name}",
+        what=f"{what}, {trees} trees",
+        shapes=rows,
+        contestants=same(f"ensemble.{cls}", packages, **given)
+        | {peer: more[peer] for peer in others},
+        quality=error,
+        quality_name="error on new rows",
+        rtol=0.06,
+        atol=0.01,
+        **options,
+    )
+
+
+def forest_asked(name, what, rows, **options):
+    given = {"n_estimators": 100, "random_state": 0, "n_jobs": threads()}
+    path, method = "ensemble.RandomForestClassifier", "predict_proba"
+    return Race(
+        name=f"forest-{name}",
+        what=f"random forest of 100, {what}",
+        shapes=shapes(bent(20_000, 20, 2), bent(5000, 50, 2, "few")),
+        contestants=same(path, how=ask, method=method, rows=rows, **given),
+        quality=wrong,
+        quality_name="error on new rows",
+        rtol=0.06,
+        atol=0.01 if rows > 1 else 1.0,
+        **options,
+    )
+
+
+def bent(n, p, classes, kind="normal", new=20_000, **more):
+    return Rows(n, p, kind, classes=classes, bent=True, noise=0.5, new=new, **more)
+
+
+def plain(*given, **more):
+    return bent(*given, new=0, **more)
+
+
+NUMBERS = [plain(100_000, 20, 0), plain(30_000, 20, 0, "few"), plain(20_000, 60, 0, "skewed")]
+TWO = [plain(100_000, 20, 2), plain(30_000, 20, 2, "few"), plain(20_000, 60, 2, rare=0.05)]
+SMALL = [plain(150, 4, 2), "iris", "breast_cancer"]
+FEW = bent(30_000, 40, 2, "few", rare=0.1)
+EXTRA, ALL, INTEL = ("snapml", "ydf"), (*BOTH, "scikit-learn-intelex"), ("scikit-learn-intelex",)
+RF, RFR = "RandomForestClassifier", "RandomForestRegressor"
+MIDDLE = shapes(bent(20_000, 20, 2), bent(5000, 60, 5, "skewed"))
 RACES = [
-    race("regression", "100,000 × 20, depth 8", make(100_000, 20, False), 8, readme=True),
-    race("binary", "two classes, 100,000 × 20, depth 8", make(100_000, 20, True), 8, start=False),
-    race("deep", "100,000 × 20, to the last row", make(100_000, 20, False), None, start=False),
-    race(
-        "deep-binary",
-        "two classes, 100,000 × 20, to pure leaves",
-        make(100_000, 20, True),
-        None,
-        start=False,
-        readme=True,
-    ),
-    race(
+    tree("regression", "depth 8", 8, False, NUMBERS, start=True, readme=True),
+    tree("binary", "two classes, depth 8", 8, True, TWO),
+    tree("deep", "to the last row", None, False, NUMBERS),
+    tree("deep-binary", "two classes, to pure leaves", None, True, TWO, readme=True),
+    tree(
         "missing",
-        "two classes, 20,000 × 20, a tenth missing, to pure leaves",
-        make(20_000, 20, True, missing=0.1),
+        "two classes, to pure leaves",
         None,
-        peers=("scikit-learn",),  # the only other that learns where missing values go
-        start=False,
+        True,
+        [plain(20_000, 20, 2, missing=0.1), plain(5000, 40, 2, "few", missing=0.3)],
+        peers=(),  # scikit-learn is the only other that learns where missing values go
     ),
-    race("small", "two classes, 150 × 4", make(150, 4, True), None, start=False),
+    tree("small", "classes, to pure leaves", None, True, SMALL),
     Race(
         name="decision-tree-predict",
-        what="decision tree, prediction of 100,000 rows",
-        make_data=make(100_000, 20, True),
-        contestants={"mlreplica": predictions("mlreplica"), "scikit-learn": predictions("sklearn")},
-        quality=lambda data, prediction: float(np.mean(prediction != data[1])),
+        what="decision tree, prediction of its rows",
+        shapes=shapes(plain(100_000, 20, 2), plain(10_000, 60, 2, "few")),
+        contestants=same("tree.DecisionTreeClassifier", BOTH, how=ask, random_state=0),
+        quality=wrong,
         quality_name="training error",
         atol=1e-3,
-        start=False,
     ),
+    forest(
+        "binary",
+        "random forest",
+        RF,
+        20,
+        shapes(bent(100_000, 20, 2), FEW),
+        ALL,
+        EXTRA,
+        readme=True,
+    ),
+    forest(
+        "regression",
+        "random forest",
+        RFR,
+        4,
+        shapes(bent(100_000, 20, 0), bent(20_000, 40, 0, "few")),
+        ALL,
+        EXTRA[:1],
+        readme=True,
+    ),
+    forest("binary-20k", "random forest", RF, 50, MIDDLE, ALL, EXTRA[:1]),
+    forest("digits", "random forest", RF, 100, {"digits": lambda: half("digits")}, ALL, EXTRA[:1]),
+    forest(
+        "small",
+        "random forest",
+        RF,
+        100,
+        {"iris": lambda: half("iris"), "wine": lambda: half("wine")},
+        ALL,
+        start=True,
+        readme=True,
+    ),
+    forest("extra-trees", "extra trees", "ExtraTreesClassifier", 50, MIDDLE, ALL),
+    forest("bagging", "bagging", "BaggingClassifier", 10, MIDDLE, BOTH),
+    forest_asked("predict", "20,000 rows", 20_000),
+    forest_asked("one-row", "one row", 1, readme=True),
 ]
