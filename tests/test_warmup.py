@@ -92,10 +92,15 @@ def run(*args, **env):
 
 
 # They run inside of kernels that the user writes, or take a function that the user wrote.
+# Those of mcmc.parameters are compiled inside of a C function, as one unit.
 FOR_OTHERS = {
     "mlreplica.core.formulas.loss_formulas.gradient_at",
     "mlreplica.core.formulas.kernel_loops.pairwise",
     "mlreplica.core.compile.intrinsics.prefetch_vector",
+    "mlreplica.mcmc.parameters.constrain",
+    "mlreplica.mcmc.parameters.log_sigmoid",
+    "mlreplica.mcmc.parameters.pull_back",
+    "mlreplica.mcmc.parameters.sigmoid",
 }
 
 

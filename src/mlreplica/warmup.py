@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import get_tags
 
 from mlreplica.core.card import Entry, card_of
 from mlreplica.core.compat import (
@@ -45,7 +46,9 @@ CHEAP = {"max_iter": 5, "n_estimators": 3, "n_components": 2, "Cs": 2, "random_s
 INERT = {
     "verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "early_stopping", "scoring"
 }  # fmt: skip
-CHOICES = {"average": "macro", "multi_class": "ovr"}  # of functions, beside their defaults
+CHOICES = {
+    "average": ["macro"], "multi_class": ["ovr"], "solver": ["jacobi", "golub-kahan"]
+}  # of functions, beside their defaults  # fmt: skip
 POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 REFUSED = (ValueError, TypeError, NotImplementedError, ImportError)  # ImportError: an extra
 
@@ -134,7 +137,7 @@ def all_calls(only: Collection[str] = ()) -> Iterator[tuple[str, Callable[[], An
             calls = iter([partial(call_methods, thing, loss_arguments(thing))])
         elif card := card_of(thing):
             calls = estimator_calls(card)
-        elif hasattr(thing, "small_runs"):  # a sampler
+        elif hasattr(thing, "small_runs"):  # a sampler, a tree of space
             calls = thing.small_runs()
         else:
             calls = matrix_calls(thing)
@@ -219,6 +222,8 @@ def estimator_calls(card: Entry) -> Iterator[Callable[[], Any]]:
     if "cv" in inspect.signature(estimator).parameters:
         single, several = [], [default | s for s in single]
     plain, *others = designs()
+    if get_tags(estimator(**default)).input_tags.allow_nan:
+        others.append(np.where(plain > 1.0, np.nan, plain))
     if "kernel" in inspect.signature(estimator).parameters:  # it makes a matrix of n² entries
         others = [X[:1100] for X in others]
     for X in (plain, *others):
@@ -255,7 +260,7 @@ def matrix_calls(cls: type) -> Iterator[Callable[[], Any]]:
 def designs() -> list[Any]:
     """X in the shapes, layouts and types that occur; the first is the plainest."""
     rng = np.random.default_rng(0)
-    X, wide, many = (rng.standard_normal(shape) for shape in ((30, 4), (6, 20), (3000, 7)))
+    X, wide, many = (rng.standard_normal(shape) for shape in ((30, 4), (40, 50), (3000, 7)))
     powers = np.linspace(0.9, 1.0, 30)[:, None] ** np.arange(1, 9)  # condition number 1e12
     types = [np.asfortranarray(X), frozen(X), X.astype(np.float32), sp.csr_array(X)]
     return [X, *types, wide, many, powers]
@@ -317,7 +322,7 @@ def function_calls(function: Callable[..., Any]) -> Iterator[Callable[[], Any]]:
     """Calls of one function on every set of arguments that has what it requires."""
     names, parameters = required(function), inspect.signature(function).parameters
     choices: list[dict[str, Any]] = [{}]
-    choices += [{name: value} for name, value in CHOICES.items() if name in parameters]
+    choices += [{n: v} for n, values in CHOICES.items() if n in parameters for v in values]
     for known in arguments():
         if names and set(names) <= known.keys():
             args = [known[name] for name in names]
@@ -350,7 +355,7 @@ def arguments() -> list[dict[str, Any]]:
         found.append({"y_true": frozen(p > 0.5), "y_pred": frozen(f > 1), "y_score": frozen(p)})
         found.append({"x": np.sort(f), "y": p, "w": w})
         found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:m]})
-    found.append({"objective": sum_of_squares, "x0": np.ones(2)})
+    found.append({"objective": sum_of_squares, "x0": np.ones(2), "A": X[:30]})
     return [{"w": None} | known for known in found]
 
 

@@ -183,6 +183,12 @@ class SpaceTreeBase:
         counts = [count_within(self.index, X, one).sum() for one in r.ravel()]
         return np.array(counts, dtype=np.int64).reshape(r.shape)
 
+    @classmethod
+    def small_runs(cls):
+        """Calls of what no estimator does with a tree, for the warm-up."""
+        X = np.arange(60.0).reshape(20, 3)
+        yield lambda: cls(X).two_point_correlation(X, [1.0, 9.0])
+
     def get_arrays(self):
         """Return (data, indices of the points in the leaves, first and last leaf, bounds)."""
         tree = self.index.tree(self.kind)
