@@ -14,7 +14,7 @@ page: book/node_modules
 
 # The built site in a real browser (Chromium on the path).
 book-test:
-	$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/book -m book
+	$(PYTHON) -m pytest -q -n 2 --dist worksteal tests/book tests/test_cards.py -m book
 
 book/node_modules: book/package-lock.json
 	npm ci --prefix book --no-audit --no-fund

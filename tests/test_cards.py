@@ -125,8 +125,8 @@ def test_files_and_graphs_hold_a_newcomer(newcomer, tmp_path):
         mlreplica.load(mlreplica.save(model, tmp_path / "m.skops"))
 
 
+@pytest.mark.book
 def test_the_api_reference_lists_a_newcomer(newcomer, monkeypatch):
-    pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
     api = import_module("bookkit.api")
     modules = {name: import_module(f"mlreplica.{name}") for name in api.order()}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 SCRIPT = """
 import json, sys, warnings
@@ -152,6 +153,7 @@ def run(pure):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_numbers_without_numba():
     plain, compiled = run(pure=True), run(pure=False)
     assert compiled["numba"]

@@ -20,7 +20,7 @@ GENERATED = sorted({str(Path(name).parent) for name in PAGES} - {"."})
 pytestmark = pytest.mark.book
 
 PROSE = """() => {
-  const copy = document.querySelector("article").cloneNode(true);
+  const copy = (document.querySelector("article") ?? document.body).cloneNode(true);
   copy.querySelectorAll(".katex, code, pre, script, svg").forEach((node) => node.remove());
   return copy.textContent;
 }"""

@@ -31,12 +31,17 @@ def table(kind, rows, names=NAMES):
     return TABLES[kind][0](dict(zip(names, rows.T, strict=True)))
 
 
+METHODS = ("predict", "transform", "score_samples", "kneighbors", "mahalanobis")
+
+
+def answers_new_rows(model):
+    return any(hasattr(model, name) for name in METHODS)
+
+
 def answer(model, rows):
-    names = ("predict", "transform", "score_samples", "kneighbors", "mahalanobis")
-    name = next((name for name in names if hasattr(model, name)), None)
-    if name is None:
-        pytest.skip("a model of its own rows only")
-    found = getattr(model, name)(rows)
+    if not answers_new_rows(model):
+        return model.labels_
+    found = getattr(model, next(name for name in METHODS if hasattr(model, name)))(rows)
     found = found[0] if isinstance(found, tuple) else found  # the distances of neighbours
     return found.toarray() if sp.issparse(found) else found
 
@@ -57,6 +62,8 @@ def test_tables_are_rows_with_names(cls):
             assert_array_equal(found, expected)
         else:  # columns lie in another order in memory, so sums may round otherwise
             assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        if not answers_new_rows(model):
+            continue
         for names in ([*NAMES[:3], "else"], NAMES[::-1]):
             with pytest.raises(ValueError, match="feature names should match"):
                 answer(model, table(kind, X, names))
