@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.cluster
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -56,7 +56,10 @@ def naive(X, C, w=None, passes=300):
 @given(seed=st.integers(0, 1000), p=st.sampled_from([1, 2, 5, 45]), k=st.integers(1, 9))
 def test_same_partition_as_the_naive_loop(algorithm, seed, p, k):
     X, C = blobs(seed, p=p, k=k, n=200)
-    labels, centers, objectives = naive(X + 50, C + 50)
+    try:
+        labels, centers, objectives = naive(X + 50, C + 50)
+    except ZeroDivisionError:  # the naive loop does not mend an empty cluster
+        reject()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = KMeans(k, init=C + 50, n_init=1, tol=0, algorithm=algorithm).fit(X + 50)

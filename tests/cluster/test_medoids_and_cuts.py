@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.cluster
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
@@ -48,6 +48,7 @@ def test_one_pass_tells_every_exchange(seed, k):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=SEEDS, k=st.integers(1, 4), method=st.sampled_from(["fasterpam", "pam"]))
+@example(seed=593, k=4, method="fasterpam")  # candidates in a new order each pass: one never tried
 def test_no_exchange_helps_at_the_end(seed, k, method):
     X = table(seed)
     D, w = cdist(X, X), np.ones(len(X))

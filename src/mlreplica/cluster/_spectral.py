@@ -58,6 +58,7 @@ from mlreplica.core.formulas.kernels import RBF
 from .kmeans.estimator import KMeans
 
 SMALL = 400  # rows up to which all eigenvectors are found at once
+LEAST = np.finfo(np.float64).tiny  # RBF never returns less; rows that far apart are not related
 FAINT = 1e-32  # affinities of M that no eigenvalue can show
 TOLERANCE = 1e-10  # of eigenvalues, which are between −1 and 1
 
@@ -332,7 +333,11 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
                 "matrix from data. To use a custom affinity matrix, set ``affinity=precomputed``.",
                 stacklevel=2,
             )
-        self.affinity_matrix_ = self._affinities(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.affinity_matrix_ = self._affinities(X)
+            finite = np.isfinite(self.affinity_matrix_.sum())
+        if not finite:
+            raise ValueError("Affinities of X overflow; scale X, for instance by StandardScaler.")
         k = self.n_clusters
         if k > X.shape[0]:
             raise ValueError(f"n_clusters={k} must be at most n_samples={X.shape[0]}.")
@@ -362,7 +367,9 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
             graph = search.kneighbors_graph(X, mode="connectivity")
             return 0.5 * (graph + graph.T)
         if self.affinity == "rbf" and not sp.issparse(X):
-            return RBF(self.gamma)(X)
+            A = RBF(self.gamma)(X)
+            np.copyto(A, 0.0, where=A <= LEAST)
+            return A
         options = self.kernel_params or {}
         if not callable(self.affinity):
             options = options | {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}

@@ -132,6 +132,15 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
     centroids_, medoids_ : ndarray of shape (n_clusters, n_features)
         Where `store_centers` asks for them.
 
+    Notes
+    -----
+    Equal distances are the rule, not the exception: every pair of rows within the core distance of
+    a sparse row is joined at that same distance. As in the paper (algorithm 1, step 4), all joins
+    at one distance are undone at the same time, so labels do not depend on the order of the rows.
+    Implementations that undo them one by one, in an arbitrary order, can create short-lived
+    clusters that end others, and may return another number of clusters when rows are permuted.
+    Without equal distances all implementations agree.
+
     References
     ----------
     Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates.

@@ -191,6 +191,7 @@ class BisectingKMeans(CentreModel):
             publish=publish,
         )
         vars(self).update(publish(state))
+        self._say_if_few(self.labels_)
         return self
 
     def _divisions(self, points, w, random):

@@ -301,6 +301,7 @@ class MiniBatchKMeans(CentreModel):
         self.n_iter_ = int(np.ceil(self.n_steps_ * size / n))
         if self.compute_labels:
             self._label(rows, w)
+            self._say_if_few(self.labels_)
         return self
 
     def _label(self, X, w):

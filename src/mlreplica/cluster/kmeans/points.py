@@ -24,10 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from mlreplica.core.compile.intrinsics import prefetch_vector
 from mlreplica.core.compile.jit import SAFE, kernel
 from mlreplica.core.compile.threads import run, split
 
 LANES = 64
+AHEAD = 24  # rows between the one that is read and the one that is asked for
 WIDE = 40  # columns from which a matrix product is faster than lanes
 BLOCK = 1 << 16  # entries of a product that stay in cache
 FAR = 1e36  # ½‖c‖² of a centre that pads the table; entries are below 1e12
@@ -49,6 +51,7 @@ def score_lanes(X, rows, shift, C, half, name, eps, near, upper, lower, x, lanes
         size = min(LANES, n - start)
         for lane in range(LANES):
             x_i = X[rows[start + min(lane, size - 1)]]
+            prefetch_vector(X[rows[min(start + lane + AHEAD, n - 1)]])
             for j in range(p):
                 x[j, lane] = x_i[j] - shift[j]
         for lane in range(LANES):
@@ -168,6 +171,7 @@ def distances_dense(X, rows, shift, C, labels, out):
     """out[i] ← ‖x_i − c‖² with the centre that `labels` names."""
     for r in range(len(rows)):
         i = rows[r]
+        prefetch_vector(X[rows[min(r + AHEAD, len(rows) - 1)]])
         x_i, c, s = X[i], C[labels[i]], 0.0
         for j in range(len(shift)):
             v = (x_i[j] - shift[j]) - c[j]
@@ -175,29 +179,34 @@ def distances_dense(X, rows, shift, C, labels, out):
         out[i] = s
 
 
-@kernel
-def distances_to_few(X, shift, CT, acc, D):
-    """D[t, i] ← ‖x_i − c_t‖² for few centres, side by side in the rows of CT."""
+@kernel(fastmath=FINITE)
+def nearer_of_few(X, shift, C, w, closest, x, d, D, left):
+    """D[t, i] ← min(‖x_i − c_t‖², closest_i) and left[t] ← Σ w_i D[t, i] for few centres.
+
+    C has an even number of columns; x and d are scratch of LANES columns.
+    """
     n, p = X.shape
-    few = len(D)
-    for i in range(n):
-        x_i = X[i]
-        for t in range(len(acc)):
-            acc[t] = 0.0
-        for j in range(0, p - 3, 4):
-            x0, x1 = x_i[j] - shift[j], x_i[j + 1] - shift[j + 1]
-            x2, x3 = x_i[j + 2] - shift[j + 2], x_i[j + 3] - shift[j + 3]
-            c0, c1, c2, c3 = CT[j], CT[j + 1], CT[j + 2], CT[j + 3]
-            for t in range(len(acc)):
-                d0, d1, d2, d3 = x0 - c0[t], x1 - c1[t], x2 - c2[t], x3 - c3[t]
-                acc[t] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
-        for j in range(p - p % 4, p):
-            c0 = CT[j]
-            for t in range(len(acc)):
-                d0 = x_i[j] - shift[j] - c0[t]
-                acc[t] += d0 * d0
+    few, width = C.shape
+    for start in range(0, n, LANES):
+        size = min(LANES, n - start)
+        for lane in range(LANES):
+            x_i = X[start + min(lane, size - 1)]
+            for j in range(p):
+                x[j, lane] = x_i[j] - shift[j]
         for t in range(few):
-            D[t, i] = acc[t]
+            for lane in range(LANES):
+                d[lane] = 0.0
+            for j in range(0, width, 2):
+                c0, c1, y0, y1 = C[t, j], C[t, j + 1], x[j], x[j + 1]
+                for lane in range(LANES):
+                    a, b = y0[lane] - c0, y1[lane] - c1
+                    d[lane] += a * a + b * b
+            s, out = 0.0, D[t]
+            for lane in range(size):
+                v = min(d[lane], closest[start + lane])
+                out[start + lane] = v
+                s += w[start + lane] * v
+            left[t] += s
 
 
 @kernel
@@ -365,20 +374,25 @@ class Points:
             )  # fmt: skip
         return doubts
 
-    def few_distances(self, C: Any, part: slice) -> Any:
-        """‖x − c‖² of the rows of a part and of few centres, (centres, rows)."""
-        few, D = len(C), np.empty((len(C), part.stop - part.start))
+    def nearer(self, C: Any, w: Any, closest: Any, part: slice) -> Any:
+        """What would be ‖x − c‖² to the nearest centre if one of few more were added.
+
+        D (centres, rows of the part), at most `closest`; and Σ w D.
+        """
+        few, m = len(C), part.stop - part.start
+        D, w, closest = np.empty((few, m)), w[part], closest[part]
         if self.sparse:
+            whole, table = np.empty(self.n), table_of(C, np.float64)
             for t, out in enumerate(D):
                 name = np.full(self.n, t, np.int32)
-                whole = np.empty(self.n)
-                self.own_distances(table_of(C, np.float64), self.all[part], name, whole)
-                out[:] = whole[part]
-            return D
-        CT = np.zeros((self.p, few + -few % 8))
-        CT[:, :few] = C.T
-        distances_to_few(self.X[part], self.shift, CT, np.empty(CT.shape[1]), D)
-        return D
+                self.own_distances(table, self.all[part], name, whole)
+                np.minimum(whole[part], closest, out=out)
+            return D, D @ w
+        padded, left = np.zeros((few, self.p + self.p % 2)), np.zeros(few)
+        padded[:, : self.p] = C
+        x, d = np.zeros((padded.shape[1], LANES)), np.empty(LANES)
+        nearer_of_few(self.X[part], self.shift, padded, w, closest, x, d, D, left)
+        return D, left
 
     def table(self, C: Any) -> Table:
         """The table of centres in the precision that suits these rows."""

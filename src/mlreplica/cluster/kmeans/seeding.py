@@ -13,6 +13,7 @@ Arthur, Vassilvitskii, k-means++: the advantages of careful seeding (2007).
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -54,19 +55,12 @@ def plus_plus(points: Points, k: int, w: Any, random: Any, trials: int | None = 
     trials, n, parts = trials or 2 + int(np.log(k)), points.n, points.parts()
     chosen, blocks = np.empty(k, dtype=np.int64), np.empty(-(-n // BLOCK))
     chosen[0] = random.choice(n, p=w / w.sum())
-    first = points.row(chosen[:1])
-    closest = np.concatenate([D[0] for D in run(lambda q: points.few_distances(first, q), parts)])
-    for c in range(1, k):
-        block_sums(w, closest, blocks)
-        rows = drawn(random.uniform(size=trials) * blocks.sum(), w, closest, blocks)
-        candidates = points.row(rows)
-
-        def attempt(part: slice, candidates: Any = candidates, closest: Any = closest) -> Any:
-            D = points.few_distances(candidates, part)
-            np.minimum(D, closest[part], out=D)
-            return D, D @ w[part]
-
-        found = run(attempt, parts)
+    rows, closest = chosen[:1], np.full(n, np.inf)
+    for c in range(k):
+        if c:
+            block_sums(w, closest, blocks)
+            rows = drawn(random.uniform(size=trials) * blocks.sum(), w, closest, blocks)
+        found = run(partial(points.nearer, points.row(rows), w, closest), parts)
         best = int(np.argmin(sum(left for _, left in found)))
         for part, (D, _) in zip(parts, found, strict=True):
             closest[part] = D[best]

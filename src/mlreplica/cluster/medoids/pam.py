@@ -159,8 +159,8 @@ class Exchanges:
 def faster_pam(D, w, medoids, random):
     """Yield a state once per pass over the candidates, until n of them in a row did not help."""
     s, idle, n = Exchanges(D, w, medoids), 0, len(D)
+    order = random.permutation(n)  # the same in all passes: n in a row are all there are
     while idle < n:
-        order = random.permutation(n)
         s.J, swaps, idle = eager_pass(D, w, s.medoids, *s.work, s.delta, order, s.J, idle)
         yield s.state(int(swaps))
 
