@@ -24,12 +24,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica.core.compile.intrinsics import prefetch_vector
 from mlreplica.core.compile.jit import SAFE, kernel
 from mlreplica.core.compile.threads import run, split
 
 LANES = 64
-AHEAD = 24  # rows between the one that is read and the one that is asked for
 WIDE = 40  # columns from which a matrix product is faster than lanes
 BLOCK = 1 << 16  # entries of a product that stay in cache
 FAR = 1e36  # ½‖c‖² of a centre that pads the table; entries are below 1e12
@@ -51,7 +49,6 @@ def score_lanes(X, rows, shift, C, half, name, eps, near, upper, lower, x, lanes
         size = min(LANES, n - start)
         for lane in range(LANES):
             x_i = X[rows[start + min(lane, size - 1)]]
-            prefetch_vector(X[rows[min(start + lane + AHEAD, n - 1)]])
             for j in range(p):
                 x[j, lane] = x_i[j] - shift[j]
         for lane in range(LANES):
@@ -171,7 +168,6 @@ def distances_dense(X, rows, shift, C, labels, out):
     """out[i] ← ‖x_i − c‖² with the centre that `labels` names."""
     for r in range(len(rows)):
         i = rows[r]
-        prefetch_vector(X[rows[min(r + AHEAD, len(rows) - 1)]])
         x_i, c, s = X[i], C[labels[i]], 0.0
         for j in range(len(shift)):
             v = (x_i[j] - shift[j]) - c[j]
