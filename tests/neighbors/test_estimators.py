@@ -179,7 +179,7 @@ def test_lvq1_moves_one_prototype_by_its_rule():
     model.fit(X, y)
     order = np.random.RandomState(0)
     W = np.array([1.5, 4.0])
-    for i in order.permutation(3):
+    for i in order.permutation(np.argsort(X[:, 0])):  # rows are sorted before the draw
         k = np.abs(X[i, 0] - W).argmin()
         W[k] += (0.5 if k == y[i] else -0.5) * (X[i, 0] - W[k])
     assert_allclose(model.prototypes_[:, 0], W, rtol=1e-12)
@@ -194,6 +194,22 @@ def test_lvq_leaves_out_rows_of_weight_0(algorithm):
     assert_array_equal(model.fit(X_IRIS, Y_IRIS, sample_weight=keep * 1.0).prototypes_, some)
     with pytest.raises(ValueError, match="at least one non-zero"):
         model.fit(X_IRIS, Y_IRIS, sample_weight=np.zeros(150))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_lvq_weight_2_is_repetition_in_any_order(algorithm):
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 4, 150)
+    often = rng.permutation(np.repeat(np.arange(150), s))
+    model = LVQClassifier(algorithm, prototypes_per_class=2, max_iter=3, random_state=0)
+    weighted = model.fit(X_IRIS, Y_IRIS, sample_weight=s).prototypes_
+    assert_array_equal(model.fit(X_IRIS[often], Y_IRIS[often]).prototypes_, weighted)
+
+
+def test_lvq_many_equal_rows_take_small_steps():
+    X, y = np.repeat([[0.0], [10.0], [12.0]], 1000, axis=0), np.repeat([0, 1, 1], 1000)
+    model = LVQClassifier("lvq1", max_iter=1, schedule="constant", random_state=0).fit(X, y)
+    assert abs(model.prototypes_[1, 0] - 11.0) < 0.9  # not at the row that came last
 
 
 def test_lvq_cost_counts_a_row_of_weight_2_twice():
@@ -296,10 +312,6 @@ def test_trees_answer_as_scikit_learns(name):
     assert_allclose(ours.kernel_density(Q, 0.5), theirs.kernel_density(Q, 0.5), rtol=1e-7)
 
 
-RANDOM = "rows come in a random order, so two rows of weight 1 do not come together"
-LEFT_OUT = {"check_sample_weight_equivalence_on_dense_data": RANDOM}
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate values are leading")
 @parametrize_with_checks(
     [
@@ -318,7 +330,6 @@ LEFT_OUT = {"check_sample_weight_equivalence_on_dense_data": RANDOM}
         neighbors.NeighborhoodComponentsAnalysis(max_iter=5),
         KNNImputer(),
     ],
-    expected_failed_checks=lambda model: LEFT_OUT if isinstance(model, LVQClassifier) else {},
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
