@@ -179,7 +179,7 @@ def test_lvq1_moves_one_prototype_by_its_rule():
     model.fit(X, y)
     order = np.random.RandomState(0)
     W = np.array([1.5, 4.0])
-    for i in order.permutation(3):
+    for i in order.permutation(np.argsort(X[:, 0])):  # rows are sorted before the draw
         k = np.abs(X[i, 0] - W).argmin()
         W[k] += (0.5 if k == y[i] else -0.5) * (X[i, 0] - W[k])
     assert_allclose(model.prototypes_[:, 0], W, rtol=1e-12)
@@ -194,6 +194,22 @@ def test_lvq_leaves_out_rows_of_weight_0(algorithm):
     assert_array_equal(model.fit(X_IRIS, Y_IRIS, sample_weight=keep * 1.0).prototypes_, some)
     with pytest.raises(ValueError, match="at least one non-zero"):
         model.fit(X_IRIS, Y_IRIS, sample_weight=np.zeros(150))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_lvq_weight_2_is_repetition_in_any_order(algorithm):
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 4, 150)
+    often = rng.permutation(np.repeat(np.arange(150), s))
+    model = LVQClassifier(algorithm, prototypes_per_class=2, max_iter=3, random_state=0)
+    weighted = model.fit(X_IRIS, Y_IRIS, sample_weight=s).prototypes_
+    assert_array_equal(model.fit(X_IRIS[often], Y_IRIS[often]).prototypes_, weighted)
+
+
+def test_lvq_many_equal_rows_take_small_steps():
+    X, y = np.repeat([[0.0], [10.0], [12.0]], 1000, axis=0), np.repeat([0, 1, 1], 1000)
+    model = LVQClassifier("lvq1", max_iter=1, schedule="constant", random_state=0).fit(X, y)
+    assert abs(model.prototypes_[1, 0] - 11.0) < 0.9  # not at the row that came last
 
 
 def test_lvq_cost_counts_a_row_of_weight_2_twice():
@@ -225,6 +241,20 @@ def test_lvq_learns_from_parts():
     assert model.score(X_IRIS, Y_IRIS) > 0.9
     with pytest.raises(ValueError, match="not in the first call"):
         model.partial_fit(X_IRIS[:2], [7, 7])
+
+
+@pytest.mark.parametrize("init", ["pca", "identity"])
+def test_nca_writes_its_objective_only_if_asked(init, capsys):
+    model = neighbors.NeighborhoodComponentsAnalysis(init=init, max_iter=3, tol=1.0)
+    model.fit(X_IRIS, Y_IRIS)
+    assert capsys.readouterr().out == ""
+    model.set_params(verbose=1).fit(X_IRIS, Y_IRIS)
+    out = capsys.readouterr().out
+    assert ("Finding principal components... done in" in out) == (init == "pca")
+    assert "Objective Value" in out
+    F, _ = agreement(np.eye(4), X_IRIS, Y_IRIS)  # the same after any rotation
+    assert f"{F:.6e}" in out
+    assert "Training took" in out.splitlines()[-1]
 
 
 def test_gradient_of_nca_agrees_with_finite_differences():
@@ -296,10 +326,6 @@ def test_trees_answer_as_scikit_learns(name):
     assert_allclose(ours.kernel_density(Q, 0.5), theirs.kernel_density(Q, 0.5), rtol=1e-7)
 
 
-RANDOM = "rows come in a random order, so two rows of weight 1 do not come together"
-LEFT_OUT = {"check_sample_weight_equivalence_on_dense_data": RANDOM}
-
-
 @pytest.mark.filterwarnings("ignore:Duplicate values are leading")
 @parametrize_with_checks(
     [
@@ -318,7 +344,6 @@ LEFT_OUT = {"check_sample_weight_equivalence_on_dense_data": RANDOM}
         neighbors.NeighborhoodComponentsAnalysis(max_iter=5),
         KNNImputer(),
     ],
-    expected_failed_checks=lambda model: LEFT_OUT if isinstance(model, LVQClassifier) else {},
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

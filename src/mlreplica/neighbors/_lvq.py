@@ -16,6 +16,8 @@ from mlreplica.core.validation import new_rows, refuse_overflow
 
 from ._lvq_steps import ALGORITHMS, cost_and_gradient, epoch
 
+MOST = 1e7  # visits in an epoch
+
 
 class LVQState(NamedTuple):
     """What a `Trace` records once per epoch."""
@@ -139,7 +141,7 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts; 0 leaves it out.
+            How often each row counts; 0 leaves it out.
 
         Returns
         -------
@@ -148,11 +150,11 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         X, y, s = self._checked(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        rng = check_random_state(self.random_state)
-        self._start(X, codes, s, rng)
+        rng, rows = check_random_state(self.random_state), merged(X, codes, s)
+        self._start(*rows, rng)
         state = iterate(
             self,
-            self._epochs(X, codes, s, rng),
+            self._epochs(*rows, rng),
             max_iter=self.max_iter,
             unit="epochs",
             advice=None,
@@ -185,7 +187,7 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         classes : array-like of shape (n_classes,), default=None
             All classes; needed in the first call unless y has them all.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts; 0 leaves it out.
+            How often each row counts; 0 leaves it out.
 
         Returns
         -------
@@ -200,10 +202,11 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         codes = np.minimum(codes, len(self.classes_) - 1)
         if (self.classes_[codes] != y).any():
             raise ValueError("y has classes that were not in the first call of partial_fit.")
+        rows = merged(X, codes, s)
         if first:
-            self._start(X, codes, s, rng)
+            self._start(*rows, rng)
             self.n_iter_ = 0
-        state = next(self._epochs(X, codes, s, rng, start=self.n_iter_))
+        state = next(self._epochs(*rows, rng, start=self.n_iter_))
         self.n_iter_ += 1
         vars(self).update(self._published(state))
         return self
@@ -249,6 +252,8 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         """Yield an `LVQState` once per epoch, indefinitely."""
         Z, which = (X - self._centre) / self._unit, ALGORITHMS[self.algorithm]
         Z, t = np.ascontiguousarray(Z), start
+        visits = np.ceil(s / max(1.0, s.sum() / MOST)).astype(np.int64)
+        each, s_visit = np.repeat(np.arange(len(Z)), visits), s / visits
         while True:
             alpha = self._rate()
             if self.schedule == "linear":
@@ -257,9 +262,9 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
                 alpha /= 1.0 + t
             step = alpha * self._scale if which >= 4 else min(alpha, 0.999)
             epoch(
-                which, Z, codes, s, rng.permutation(len(Z)), self._W, self._codes, self._Omega,
-                self._rates, step, 0.1 * alpha, float(self.window), float(self.epsilon),
-                float(self.beta),
+                which, Z, codes, s_visit, rng.permutation(each), self._W, self._codes,
+                self._Omega, self._rates, step, 0.1 * alpha, float(self.window),
+                float(self.epsilon), float(self.beta),
             )  # fmt: skip
             if not np.isfinite(self._W).all():
                 raise ValueError("prototypes overflowed; use a smaller learning_rate.")
@@ -353,6 +358,13 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         other = np.stack([np.delete(own, c, axis=1).min(axis=1) for c in range(C)], axis=1)
         scores = (other - own) / np.maximum(other + own, 1e-300)
         return scores[:, 1] if C == 2 else scores
+
+
+def merged(X, codes, s):
+    """Rows, codes and weights with equal rows of a class as one; sorted, so their order is gone."""
+    rows, place = np.unique(np.column_stack([X, codes]), axis=0, return_inverse=True)
+    weights = np.bincount(place.ravel(), s)
+    return np.ascontiguousarray(rows[:, :-1]), rows[:, -1].astype(np.int64), weights
 
 
 def far_rows(rows, weights, k, rng):

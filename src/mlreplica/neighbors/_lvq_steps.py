@@ -22,8 +22,11 @@ and Λ = I. GMLVQ learns the distance as well, d = (x − w)ᵀ Λ (x − w) wit
 
     Ω ← Ω − α_Ω φ′ · 4 / (d₊ + d₋)² · (d₋ Ω v₊v₊ᵀ − d₊ Ω v₋v₋ᵀ),     v = x − w                 (7)
 
-scaled to Σ Ω² = 1 after every row. The diagonal of Λ says which columns matter. A row of weight s
-counts s times in (5), and moves prototypes by sα in (1)–(4).
+scaled to Σ Ω² = 1 after every row. The diagonal of Λ says which columns matter.
+
+Equal rows of a class are one row of their total weight s, which counts s times in (5). An epoch
+visits it m = ⌈s⌉ times, in random order among all visits, each with the step αs/m. So a row of
+weight 2 and the same row given twice lead to the same prototypes.
 
 References
 ----------

@@ -27,8 +27,8 @@ from mlreplica.core.formulas.distances import L1, L2, LINF, Array
 from mlreplica.core.formulas.exp import exp_of
 
 from .index import NeighbourIndex
-from .tree import PAD, lean, norm_between, root
-from .walk import DEPTH, STRICT, branch_distance, measure_leaf
+from .tree import DEPTH, PAD, lean, norm_between, root
+from .walk import STRICT, branch_distance, measure_leaf
 
 KERNELS = {
     "gaussian": 0, "tophat": 1, "epanechnikov": 2, "exponential": 3, "linear": 4, "cosine": 5

@@ -26,8 +26,8 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.formulas.distances import LP, Array, Distance, distance_named, tree_distance
 
 from .products import ProductSearch
-from .tree import BLOCK, SpaceTree, grow_tree
-from .walk import nearest, within
+from .tree import BLOCK, DEPTH, SpaceTree, grow_tree
+from .walk import nearest, nearest_of_all, within
 
 ROOM = 1 << 16  # neighbours within a radius that one buffer holds at first
 PROBES = 48  # queries by which `auto` measures a tree
@@ -125,17 +125,21 @@ class NeighbourIndex:
         self, Q: Array, k: int, own: Array, kind: str, n_jobs: int | None
     ) -> tuple[Array, Array]:
         """Reduced distances and indices of the k nearest, by a tree."""
-        m = len(Q)
+        m, tree, known = len(Q), self.tree(kind), self.distance
         D, N = np.empty((m, k)), np.empty((m, k), np.int64)
-        known = self.distance
-        rest = (*self.tree(kind)[:7], known.code, known.p, known.address)
-        if m < MANY:
-            self.measured = int(nearest(*rest, Q, own, D, N))
-            return D, N
+        formula = known.code, known.p, known.address
 
         def part(rows: slice) -> int:
-            return int(nearest(*rest, Q[rows], own[rows], D[rows], N[rows]))
+            asked, found, r = (Q[rows], own[rows]), (D[rows], N[rows]), np.empty(tree.block)
+            if not len(tree.first):
+                nearest_of_all(*tree[:2], *formula, *asked, r, *found)
+                return tree.leaves * len(asked[0])
+            waiting, least = np.empty(DEPTH, np.int64), np.empty(DEPTH)
+            return int(nearest(*tree[:6], *formula, *asked, r, waiting, least, *found))
 
+        if m < MANY:
+            self.measured = part(slice(0, m))
+            return D, N
         parts = split(m, 8 * n_threads(n_jobs), least=16)
         self.measured = sum(run(part, parts, n_jobs=n_jobs))
         return D, N

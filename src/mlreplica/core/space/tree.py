@@ -38,6 +38,7 @@ from mlreplica.core.formulas.distances import L1, L2, LINF, Array, Distance
 PAD = np.iinfo(np.int64).max  # the index of a point at infinity
 SAMPLE = 32  # points that show where to cut
 BLOCK = 32  # points of a leaf
+DEPTH = 64  # branches that wait at a time
 
 lean = kernel(part=True, borrow=True)
 
@@ -80,14 +81,13 @@ def swap_rows(X: Array, index: Array, i: int, j: int) -> None:
     index[i], index[j] = index[j], index[i]
 
 
-@kernel(part=True)
-def place_rows(X: Array, index: Array, column: int, lo: int, hi: int, position: int) -> None:
+@lean
+def place_rows(X: Array, index: Array, column: int, lo: int, hi: int, position: int, few: Array) -> None:  # fmt: skip  # noqa: E501
     """Rearrange rows lo … hi so that those before `position` have no larger value than the rest.
 
     Hoare's selection; the pivot is the value of the right rank among a few rows, which leaves a
-    short range after two passes.
+    short range after two passes. few: room for them.
     """
-    few = np.empty(SAMPLE)
     while lo < hi:
         m = hi - lo + 1
         if m > 8 * SAMPLE:
@@ -135,10 +135,12 @@ def widest_column(X: Array, lo: int, hi: int) -> int:
     return column
 
 
-@kernel
-def cut(X: Array, index: Array, block: int, a: int, b: int, levels: int) -> None:
-    """Put the rows of leaves a … b − 1 in order, `levels` deep."""
-    stack, top = np.empty((64, 3), np.int64), 1
+@kernel(borrow=True)
+def cut(
+    X: Array, index: Array, block: int, a: int, b: int, levels: int, stack: Array, few: Array
+) -> None:
+    """Put the rows of leaves a … b − 1 in order, `levels` deep; stack, few: room to work in."""
+    top = 1
     stack[0, 0], stack[0, 1], stack[0, 2] = a, b, levels
     while top > 0:
         top -= 1
@@ -147,7 +149,7 @@ def cut(X: Array, index: Array, block: int, a: int, b: int, levels: int) -> None
             continue
         m = (a + b) // 2
         lo, hi = a * block, min(b * block, len(X))
-        place_rows(X, index, widest_column(X, lo, hi), lo, hi - 1, m * block)
+        place_rows(X, index, widest_column(X, lo, hi), lo, hi - 1, m * block, few)
         stack[top, 0], stack[top, 1], stack[top, 2] = a, m, levels - 1
         stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = m, b, levels - 1
         top += 2
@@ -243,7 +245,7 @@ def number_branches(leaves: int) -> tuple[Array, Array]:
     return first, last
 
 
-@kernel
+@kernel(borrow=True)
 def enclose(
     X: Array, index: Array, block: int, start: int, stop: int, code: int, power: float, f: Any,
     points: Array, numbers: Array, first: Array, last: Array, bounds: Array, radius: Any,
@@ -270,12 +272,15 @@ def enclose(
             radius[i] = root(code, power, far) if f is None else far
 
 
-@kernel
-def fill_leaves(X: Array, block: int, by_rows: bool, points: Array, numbers: Array) -> None:
-    """Points in the order of X, without branches."""
-    index = np.arange(len(X))
-    for leaf in range(len(numbers) // block):
-        fill_leaf(X, index, leaf, block, by_rows, points, numbers)
+def leaves_of(X: Array, block: int, by_rows: bool) -> tuple[Array, Array]:
+    """Points and numbers of leaves that hold the rows in the order of X, without branches."""
+    n, p = X.shape
+    size = max(1, ceil(n / block)) * block
+    points, numbers = np.full((size, p), np.inf), np.full(size, PAD)
+    points[:n], numbers[:n] = X, np.arange(n)
+    if not by_rows:
+        points = points.reshape(-1, block, p).transpose(0, 2, 1)
+    return points.ravel(), numbers
 
 
 # --------------------------------------------------------------------------------------------- all
@@ -300,32 +305,31 @@ def grow_tree(
         Threads; the tree does not depend on them.
     """
     (n, p), f = X.shape, distance.address
+    if kind == "brute":
+        none = np.empty(0, np.int64)
+        around = np.empty((0, 1, p))
+        return SpaceTree(*leaves_of(X, block, f is not None), none, none, around, None, block, n)
     leaves = max(1, ceil(n / block))
     points, numbers = np.empty(leaves * block * p), np.empty(leaves * block, np.int64)
-    none = np.empty(0, np.int64)
-    first, last = (none, none) if kind == "brute" else number_branches(leaves)
+    first, last = number_branches(leaves)
     branches = len(first)
     bounds = np.empty((branches, 2 if kind == "kd_tree" else 1, p))
     radius = np.empty(branches) if kind == "ball_tree" else None
     tree = SpaceTree(points, numbers, first, last, bounds, radius, block, n)
-    if kind == "brute":
-        fill_leaves(X, block, f is not None, points, numbers)
-        return tree
     X, index = X.copy(), np.arange(n)
     rest = (distance.code, distance.p, f, *tree[:6])
 
+    def order(_: int, a: int, b: int, levels: int = 1) -> None:
+        cut(X, index, block, a, b, levels, np.empty((DEPTH, 3), np.int64), np.empty(SAMPLE))
+
     def subtree(i: int, a: int, b: int) -> None:
-        cut(X, index, block, a, b, 64)
+        order(i, a, b, DEPTH)
         enclose(X, index, block, i, i + 2 * (b - a) - 1, *rest)
 
     threads = n_threads(n_jobs) if n * p > 1 << 16 else 1
     levels = [[(0, 0, leaves)]]
     while threads > 1 and len(levels[-1]) < 4 * threads and leaves > 16 * len(levels[-1]):
-        run(
-            lambda _, a, b: cut(X, index, block, a, b, 1),
-            *zip(*levels[-1], strict=True),
-            n_jobs=n_jobs,
-        )
+        run(order, *zip(*levels[-1], strict=True), n_jobs=n_jobs)
         halves = [(i, a, (a + b) // 2, b) for i, a, b in levels[-1]]
         levels.append(
             [half for i, a, m, b in halves for half in ((i + 1, a, m), (i + 2 * (m - a), m, b))]

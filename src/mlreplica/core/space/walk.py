@@ -25,9 +25,8 @@ import numpy as np
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.formulas.distances import L1, L2, LINF, Array
 
-from .tree import PAD, lean, norm_between, root
+from .tree import DEPTH, PAD, lean, norm_between, root
 
-DEPTH = 64  # branches that wait at a time
 STRICT = frozenset({"contract"})
 SLACK, LOOSE = 1e-13, 1e-7  # what rounding may add to a norm, and to any other distance
 strict = kernel(fastmath=STRICT, part=True, borrow=True)
@@ -194,28 +193,41 @@ def measure_leaf(code: int, power: float, f: Any, x: Array, points: Array, index
         row_distances(f, x, points, index, leaf, r)
 
 
-@kernel
-def nearest(
-    points: Array, index: Array, first: Array, last: Array, bounds: Array, radius: Any, block: int,
-    code: int, power: float, f: Any, Q: Array, own: Array, D: Array, N: Array,
-) -> int:  # fmt: skip
+@kernel(borrow=True)
+def nearest_of_all(
+    points: Array, index: Array, code: int, power: float, f: Any, Q: Array, own: Array, r: Array,
+    D: Array, N: Array,
+) -> None:  # fmt: skip
     """Fill row i of D and N with the nearest points of Q[i], without the point own[i].
+
+    All points are measured; r: room for those of a leaf.
+    """
+    for q in range(len(Q)):
+        d, n = D[q], N[q]
+        d[:] = np.inf
+        n[:] = PAD
+        for leaf in range(len(index) // len(r)):
+            measure_leaf(code, power, f, Q[q], points, index, leaf, r)
+            keep_nearest(r, index, leaf, own[q], d, n)
+        sort_heap(d, n)
+
+
+@kernel(borrow=True)
+def nearest(
+    points: Array, index: Array, first: Array, last: Array, bounds: Array, radius: Any,
+    code: int, power: float, f: Any, Q: Array, own: Array, r: Array, waiting: Array, least: Array,
+    D: Array, N: Array,
+) -> int:  # fmt: skip
+    """The same by the walk (4); waiting, least: room for the branches that wait.
 
     Returns how many leaves were measured.
     """
-    r, waiting, least = np.empty(block), np.empty(DEPTH, np.int64), np.empty(DEPTH)
     measured = 0
     for q in range(len(Q)):
         x, d, n, mine = Q[q], D[q], N[q], own[q]
         end = last_place(d)
         d[:] = np.inf
         n[:] = PAD
-        if len(first) == 0:
-            for leaf in range(len(index) // block):
-                measure_leaf(code, power, f, x, points, index, leaf, r)
-                keep_nearest(r, index, leaf, mine, d, n)
-            sort_heap(d, n)
-            continue
         waiting[0], least[0], top = 0, 0.0, 1
         while top > 0:
             top -= 1
