@@ -243,20 +243,6 @@ def test_lvq_learns_from_parts():
         model.partial_fit(X_IRIS[:2], [7, 7])
 
 
-@pytest.mark.parametrize("init", ["pca", "identity"])
-def test_nca_writes_its_objective_only_if_asked(init, capsys):
-    model = neighbors.NeighborhoodComponentsAnalysis(init=init, max_iter=3, tol=1.0)
-    model.fit(X_IRIS, Y_IRIS)
-    assert capsys.readouterr().out == ""
-    model.set_params(verbose=1).fit(X_IRIS, Y_IRIS)
-    out = capsys.readouterr().out
-    assert ("Finding principal components... done in" in out) == (init == "pca")
-    assert "Objective Value" in out
-    F, _ = agreement(np.eye(4), X_IRIS, Y_IRIS)  # the same after any rotation
-    assert f"{F:.6e}" in out
-    assert "Training took" in out.splitlines()[-1]
-
-
 def test_gradient_of_nca_agrees_with_finite_differences():
     rng = np.random.default_rng(0)
     X, codes, L = rng.normal(size=(20, 3)), rng.integers(0, 3, 20), rng.normal(size=(2, 3))

@@ -17,8 +17,6 @@ References
 Goldberger, Hinton, Roweis, Salakhutdinov: Neighbourhood components analysis. NIPS 17 (2005).
 """
 
-import sys
-import time
 import warnings
 from numbers import Integral, Real
 
@@ -62,7 +60,7 @@ class NeighborhoodComponentsAnalysis(
     callback : callable, default=None
         Called with (L flattened, step) after each step.
     verbose : int, default=0
-        Write a table of the objective to standard output, and warn if L has not converged.
+        Warn if the optimiser has not converged.
     random_state : int, RandomState instance or None, default=None
         Draws L for `init="random"`, and in PCA.
 
@@ -156,21 +154,10 @@ class NeighborhoodComponentsAnalysis(
         codes = np.unique(y, return_inverse=True)[1]
         init = self._checked_start(X)
         self.random_state_ = check_random_state(self.random_state)
-        begin, name = time.perf_counter(), f"[{type(self).__name__}]"
         start = self._start(X, codes, init)
         self.n_iter_ = 0
-        head = f"{'Iteration':>10} {'Objective Value':>20} {'Time(s)':>10}"
-        self._say(f"{name}\n{name} {head}\n{name} {'-' * len(head)}")
-
-        def objective(L):
-            since = time.perf_counter()
-            F, gradient = agreement(L.reshape(-1, X.shape[1]), X, codes)
-            seconds = time.perf_counter() - since
-            self._say(f"{name} {self.n_iter_:>10} {F:>20.6e} {seconds:>10.2f}")
-            return -F, -gradient.ravel()
-
         found = minimize(
-            objective,
+            lambda L: negative(agreement(L.reshape(-1, X.shape[1]), X, codes)),
             start.ravel(),
             jac=True,
             method="L-BFGS-B",
@@ -181,15 +168,11 @@ class NeighborhoodComponentsAnalysis(
         self.components_ = found.x.reshape(-1, X.shape[1])
         if self.verbose and not found.success:
             warnings.warn(
-                f"{name} NCA did not converge: {found.message}", ConvergenceWarning, stacklevel=2
+                f"[{type(self).__name__}] NCA did not converge: {found.message}",
+                ConvergenceWarning,
+                stacklevel=2,
             )
-        self._say(f"{name} Training took {time.perf_counter() - begin:8.2f}s.")
         return self
-
-    def _say(self, text):
-        """Write lines of the table that `verbose` asks for."""
-        if self.verbose:
-            sys.stdout.write(text + "\n")
 
     def _after_step(self, L):
         if self.callback is not None:
@@ -248,15 +231,10 @@ class NeighborhoodComponentsAnalysis(
             return np.eye(k, p)
         if init == "random":
             return self.random_state_.standard_normal(size=(k, p))
-        since = time.perf_counter()
         if init == "pca":
-            what = "principal components"
-            found = PCA(n_components=k, random_state=self.random_state_).fit(X).components_
-        else:
-            what = "most discriminative components"
-            found = LinearDiscriminantAnalysis(n_components=k).fit(X, codes).scalings_.T[:k]
-        self._say(f"Finding {what}... done in {time.perf_counter() - since:5.2f}s")
-        return found
+            return PCA(n_components=k, random_state=self.random_state_).fit(X).components_
+        lda = LinearDiscriminantAnalysis(n_components=k).fit(X, codes)
+        return lda.scalings_.T[:k]
 
     def transform(self, X):
         """Return LX for every row.
@@ -293,3 +271,8 @@ def agreement(L, X, codes):
         column += M.sum(axis=0)
     gradient -= (Z * column[:, None]).T @ X
     return F, 2.0 * gradient
+
+
+def negative(found):
+    """What is minimised instead."""
+    return -found[0], -found[1].ravel()
