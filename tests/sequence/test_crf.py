@@ -121,6 +121,13 @@ def test_objective_is_that_of_crfsuite(options):
             assert_allclose([p[k] for k in sorted(p)], [q[k] for k in sorted(q)], atol=2e-3)
 
 
+def test_correlated_attributes_need_few_steps_of_owl_qn():
+    X, y = text(100)
+    crf = CRF(c1=0.1, c2=1e-3, delta=1e-9, epsilon=0.0, max_iterations=2000).fit(X, y)
+    assert crf.n_iter_ < 350  # 201; 727 if every weight must move against its slope
+    assert_allclose(crf.objective_, 67.8604219, rtol=1e-8)
+
+
 @pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa", "arow"])
 def test_every_algorithm_learns_and_repeats_itself(algorithm):
     X, y = text(80)
