@@ -46,8 +46,8 @@ def text(n=30, seed=0, labels=3):
 def problem(seed, **options):
     """A likelihood and what it is made of."""
     X, y = text(6, seed)
-    vocabulary = Vocabulary()
-    items = vocabulary.encode(X, grow=True)
+    vocabulary = Vocabulary(grow=True)
+    items = vocabulary.encode(X)
     classes, labels = encoded_labels(y, items.offsets)
     weights = np.random.default_rng(seed).integers(1, 4, len(X)).astype(float)
     features, observed = find_features(items, labels, weights, len(classes), **options)
@@ -189,8 +189,8 @@ def test_best_labellings_are_the_best_of_all():
 
 def test_matrices_and_dictionaries_are_the_same():
     X, y = text(20)
-    vocabulary = Vocabulary()
-    items = vocabulary.encode(X, grow=True)
+    vocabulary = Vocabulary(grow=True)
+    items = vocabulary.encode(X)
     parts = [items.matrix[a:z] for a, z in zip(items.offsets[:-1], items.offsets[1:], strict=True)]
     by_dict = CRF().fit(X, y)
     for rows in (parts, [p.toarray() for p in parts]):
