@@ -46,8 +46,8 @@ def text(n=30, seed=0, labels=3):
 def problem(seed, **options):
     """A likelihood and what it is made of."""
     X, y = text(6, seed)
-    vocabulary = Vocabulary()
-    items = vocabulary.encode(X, grow=True)
+    vocabulary = Vocabulary(grow=True)
+    items = vocabulary.encode(X)
     classes, labels = encoded_labels(y, items.offsets)
     weights = np.random.default_rng(seed).integers(1, 4, len(X)).astype(float)
     features, observed = find_features(items, labels, weights, len(classes), **options)
@@ -122,6 +122,13 @@ def test_objective_is_that_of_crfsuite(options):
             assert_allclose([p[k] for k in sorted(p)], [q[k] for k in sorted(q)], atol=2e-3)
 
 
+def test_correlated_attributes_need_few_steps_of_owl_qn():
+    X, y = text(100)
+    crf = CRF(c1=0.1, c2=1e-3, delta=1e-9, epsilon=0.0, max_iterations=2000).fit(X, y)
+    assert crf.n_iter_ < 350  # 201; 727 if every weight must move against its slope
+    assert_allclose(crf.objective_, 67.8604219, rtol=1e-8)
+
+
 @pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa", "arow"])
 def test_every_algorithm_learns_and_repeats_itself(algorithm):
     X, y = text(80)
@@ -184,8 +191,8 @@ def test_best_labellings_are_the_best_of_all():
 
 def test_matrices_and_dictionaries_are_the_same():
     X, y = text(20)
-    vocabulary = Vocabulary()
-    items = vocabulary.encode(X, grow=True)
+    vocabulary = Vocabulary(grow=True)
+    items = vocabulary.encode(X)
     parts = [items.matrix[a:z] for a, z in zip(items.offsets[:-1], items.offsets[1:], strict=True)]
     by_dict = CRF().fit(X, y)
     for rows in (parts, [p.toarray() for p in parts]):

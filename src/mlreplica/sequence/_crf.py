@@ -290,8 +290,8 @@ calibration_max_trials
         items = stacked(X)
         if items is not None:
             return items, [str(j) for j in range(items.matrix.shape[1])]
-        vocabulary = Vocabulary()
-        items = vocabulary.encode(X, grow=True)
+        vocabulary = Vocabulary(grow=True)
+        items = vocabulary.encode(X)
         return items, list(vocabulary.numbers)
 
     def _solver(self, algorithm, items, features, labels, weights, likelihood):

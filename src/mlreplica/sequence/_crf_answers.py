@@ -45,7 +45,7 @@ class CRFAnswers:
         X = list(X)
         items = stacked(X)
         if items is None:
-            return vocabulary.encode(X, grow=False)
+            return vocabulary.encode(X)
         known = [int(name) for name in self.attributes_in_]
         if known and max(known) >= items.matrix.shape[1]:
             raise ValueError(
@@ -116,7 +116,8 @@ class CRFAnswers:
         rows = []
         if items.offsets[-1]:
             found, _ = smoothed(features, items, w)
-            rows = list(map(dict, map(zip, repeat(self.labels_), found.gamma.tolist())))
+            flat = iter(found.gamma.ravel().tolist())  # each zip takes the next L numbers
+            rows = list(map(dict, map(zip, repeat(self.labels_, len(found.gamma)), repeat(flat))))
         ends = items.offsets.tolist()
         return [rows[a:z] for a, z in pairwise(ends)]
 

@@ -4,7 +4,8 @@ An item is a dictionary of attributes. A number is the attribute's value, True i
 part of the attribute's name, as in "word:dog", and lists, sets and dictionaries hold several.
 """
 
-from itertools import chain, compress, repeat
+from itertools import chain
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,26 @@ def as_text(name):
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
+class Pairs(dict):
+    """Codes of pairs (name, value); code c stands for the value values[c] of column columns[c]."""
+
+    def __init__(self, number):
+        self.number, self.columns, self.values, self.lock = number, [], [], Lock()
+
+    def __missing__(self, pair):
+        """Note what a new pair stands for: column −1 if nothing."""
+        found = list(attributes_of(dict([pair])))
+        if len(found) != 1:
+            raise TypeError("the value is a collection.")
+        name, value = found[0]
+        with self.lock:
+            column = self.number(name)
+            self.columns.append(column if value else -1)
+            self.values.append(value)
+            code = self[pair] = len(self.columns) - 1
+        return code
+
+
 class Vocabulary:
     """Numbers of attributes by name.
 
@@ -47,72 +68,58 @@ class Vocabulary:
     dictionaries become rows without a loop in Python.
     """
 
-    def __init__(self, names=()):
-        self.numbers = {name: k for k, name in enumerate(names)}
-        self.codes, self.columns, self.values = {}, [], []
+    def __init__(self, names=(), grow=False):
+        self.numbers, self.grow = {name: k for k, name in enumerate(names)}, grow
+        self.pairs = Pairs(self.number)
 
-    def encode(self, X, grow):
-        """Items of all sequences; unknown attributes are added, or left out."""
+    def encode(self, X):
+        """Items of all sequences; unknown attributes are added if `grow`, or left out."""
         X = [x if hasattr(x, "__len__") else list(x) for x in X]
         lengths, items = list(map(len, X)), list(chain.from_iterable(X))
         if set(map(type, items)) <= {dict}:
             try:
-                rows = self.by_pairs(items, grow)
+                rows = self.by_pairs(items)
             except TypeError:  # a value is a list, a set or a dictionary
-                rows = self.one_by_one(items, grow)
+                rows = self.one_by_one(items)
         else:
-            rows = self.one_by_one(items, grow)
+            rows = self.one_by_one(items)
         columns, values, indptr = rows
         if not np.isfinite(values).all():
             raise ValueError("X has a value that is not finite.")
         matrix = sp.csr_matrix((values, columns, indptr), shape=(len(items), len(self.numbers)))
         return Items(matrix, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
-    def by_pairs(self, items, grow):
+    def by_pairs(self, items):
         """Columns, values and row ends of dictionaries whose values can be looked up."""
-        ends = np.concatenate([[0], np.cumsum(list(map(len, items)), dtype=np.int64)])
-        pairs = lambda: chain.from_iterable(map(dict.items, items))
-        found = map(self.codes.get, pairs(), repeat(-1))
+        pairs, ends = self.pairs, np.zeros(len(items) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, items), np.int64, len(items)), out=ends[1:])
+        found = map(pairs.__getitem__, chain.from_iterable(map(dict.items, items)))
         codes = np.fromiter(found, dtype=np.int64, count=ends[-1])
-        if (codes < 0).any():
-            for pair in dict.fromkeys(compress(pairs(), (codes < 0).tolist())):
-                self.add(pair, grow)
-            found = map(self.codes.__getitem__, pairs())
-            codes = np.fromiter(found, dtype=np.int64, count=ends[-1])
-        columns = np.array(self.columns, dtype=np.int64)[codes]
-        values, kept = np.array(self.values, dtype=np.float64)[codes], columns >= 0
-        if len(self.codes) > 2 * len(self.numbers) + 100_000:  # new words, or numbers: forget them
-            self.codes, self.columns, self.values = {}, [], []
-        indptr = np.concatenate([[0], np.cumsum(kept)])[ends]
-        return columns[kept], values[kept], indptr
+        columns = np.array(pairs.columns, dtype=np.int64)[codes]
+        values = np.array(pairs.values, dtype=np.float64)[codes]
+        if len(pairs) > 2 * len(self.numbers) + 100_000:  # new words, or numbers: forget them
+            self.pairs = Pairs(self.number)
+        kept = columns >= 0
+        if kept.all():
+            return columns, values, ends
+        return columns[kept], values[kept], np.concatenate([[0], np.cumsum(kept)])[ends]
 
-    def add(self, pair, grow):
-        """Note the column and value that a pair stands for; −1 if it stands for nothing."""
-        found = list(attributes_of(dict([pair])))
-        if len(found) != 1:
-            raise TypeError("the value is a collection.")
-        name, value = found[0]
-        column = self.number(name, grow)
-        self.codes[pair] = len(self.columns)
-        self.columns.append(column if value else -1)
-        self.values.append(value)
-
-    def one_by_one(self, items, grow):
+    def one_by_one(self, items):
         """Columns, values and row ends of items of any kind."""
         columns, values, indptr = [], [], [0]
         for item in items:
             for name, value in attributes_of(item):
-                column = self.number(name, grow)
+                column = self.number(name)
                 if column >= 0:
                     columns.append(column)
                     values.append(value)
             indptr.append(len(columns))
         return np.array(columns, dtype=np.int64), np.array(values, dtype=np.float64), indptr
 
-    def number(self, name, grow):
+    def number(self, name):
         """The attribute's number; −1 if there is none."""
         numbers = self.numbers
-        return numbers.setdefault(name, len(numbers)) if grow else numbers.get(name, -1)
+        return numbers.setdefault(name, len(numbers)) if self.grow else numbers.get(name, -1)
 
 
 def stacked(X, width=None):

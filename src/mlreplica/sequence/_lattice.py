@@ -24,7 +24,7 @@ import numpy as np
 
 from mlreplica.core.compile.intrinsics import choose, larger
 from mlreplica.core.compile.jit import kernel
-from mlreplica.core.compile.threads import run
+from mlreplica.core.compile.threads import one_blas_thread, run
 from mlreplica.core.formulas.exp import exp_of
 
 TINY = 1e-290  # relative weight below which scaled numbers no longer count as kept
@@ -319,7 +319,8 @@ def walk_lattice(
         return Lattice(totals, f, p)
     if not totals.min() > -np.inf:  # then no numbers count
         return Lattice(totals, log_b, p)
-    moves = (counts.sum(axis=0) + f[:-1].T @ p[1:]) * transmat
+    with one_blas_thread():  # narrow matrices: its threads would only wait for each other
+        moves = (counts.sum(axis=0) + f[:-1].T @ p[1:]) * transmat
     return Lattice(totals, log_b, p, starts.sum(axis=0), moves)
 
 

@@ -3,8 +3,10 @@ r"""Minimise a smooth convex function plus c₂‖w‖² + c₁‖w‖₁, by L-
     F(w) = f(w) + c₂ ‖w‖² + c₁ ‖w‖₁                                                       (1)
 
 Where w_j ≠ 0 the penalty is smooth; where w_j = 0 the slope of least size is taken, the
-pseudo-gradient ◇F. A quasi-Newton step H ◇F is kept to the directions in which F falls, and to the
-orthant it begins in (OWL-QN). With c₂ > 0, F is 2c₂-strongly convex, so that
+pseudo-gradient ◇F. A quasi-Newton step H ◇F is kept to the orthant it begins in (OWL-QN), which
+weights that are zero may enter only where F falls. Andrew and Gao keep all weights to directions in
+which F falls; but where weights are correlated, a good step moves some of them against their own
+slope, and without it twice as many steps are needed. With c₂ > 0, F is 2c₂-strongly convex, so that
 
     F(w) − min F ≤ ‖◇F(w)‖² / 4c₂                                                         (2)
 
@@ -86,7 +88,10 @@ def quasi_newton(f, w, c1, c2, num_memories=6, max_linesearch=20):
             curvature = f.curvature() + max(2 * c2, 1e-8)
         d = direction(slope, memory, curvature)
         if c1 > 0:
-            d = np.where(d * slope < 0, d, 0.0)
+            falls = d * slope < 0
+            d = np.where(falls | (w != 0), d, 0.0)
+            if not slope @ d < 0:
+                d = np.where(falls, d, 0.0)
             orthant = np.where(w == 0, -np.sign(slope), np.sign(w))
         step = 1.0
         fall = slope @ d
@@ -94,7 +99,7 @@ def quasi_newton(f, w, c1, c2, num_memories=6, max_linesearch=20):
             new = w + step * d
             if c1 > 0:
                 new = np.where(new * orthant > 0, new, 0.0)
-                fall = slope @ (new - w) / step
+                fall = min(slope @ (new - w) / step, 0.0)
             new_value, new_g = evaluate(new)
             if new_value <= value + 1e-4 * step * fall:
                 break
