@@ -352,11 +352,19 @@ class MinCovDet(EmpiricalCovariance):
         X = validate_data(self, X, ensure_min_samples=2, estimator="MinCovDet", dtype=FLOATS)
         X = X.astype(np.float64, order="C", copy=False)
         sizes = linalg.svdvals(X.T @ X)
-        if (sizes > 1e-8).sum() != X.shape[1]:
+        if not (sizes > 1e-8).all():
             warnings.warn(
                 "The covariance matrix associated to your dataset is not full rank", stacklevel=2
             )
         location, C, support, dist = fast_mcd(X, self.support_fraction, random_state=self._rng())
+        if (sizes > 1e-8).all() and factor(C.copy(), 1e-12) == -np.inf:
+            warnings.warn(
+                f"The covariance of the tightest {support.sum()} of {len(X)} rows is singular, so "
+                "that distances across their plane are not measured. (Where scikit-learn meets "
+                "such rows, it warns: Determinant has increased.) Try a higher support_fraction.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if self.assume_centered:
             location = np.zeros(X.shape[1])
             C = empirical_covariance(X[support], assume_centered=True)
