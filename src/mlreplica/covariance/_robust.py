@@ -357,6 +357,13 @@ class MinCovDet(EmpiricalCovariance):
                 "The covariance matrix associated to your dataset is not full rank", stacklevel=2
             )
         location, C, support, dist = fast_mcd(X, self.support_fraction, random_state=self._rng())
+        if self.assume_centered:
+            location = np.zeros(X.shape[1])
+            C = empirical_covariance(X[support], assume_centered=True)
+            dist = squared_distances(X, location, linalg.pinvh(C))
+        self.raw_location_, self.raw_covariance_, self.raw_support_ = location, C, support
+        self.location_, self.support_, self.dist_ = location, support, dist
+        self.correct_covariance(X)
         if (sizes > 1e-8).all() and factor(C.copy(), 1e-12) == -np.inf:
             warnings.warn(
                 f"The covariance of the tightest {support.sum()} of {len(X)} rows is singular, so "
@@ -365,13 +372,6 @@ class MinCovDet(EmpiricalCovariance):
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if self.assume_centered:
-            location = np.zeros(X.shape[1])
-            C = empirical_covariance(X[support], assume_centered=True)
-            dist = squared_distances(X, location, linalg.pinvh(C))
-        self.raw_location_, self.raw_covariance_, self.raw_support_ = location, C, support
-        self.location_, self.support_, self.dist_ = location, support, dist
-        self.correct_covariance(X)
         self.reweight_covariance(X)
         return self
 
