@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.compile.threads import n_threads, run, split
@@ -94,8 +93,7 @@ def is_plain_array(X: Any, *, contiguous: bool = True) -> bool:
 def is_plain_csr(X: Any, y: Any, kinds: str) -> bool:
     """The same for rows in CSR with indices of 32 bits."""
     return (
-        sp.issparse(X)
-        and X.format == "csr"
+        getattr(X, "format", None) == "csr"
         and X.dtype in FLOATS
         and X.indices.dtype == np.int32
         and min(X.shape) > 0
