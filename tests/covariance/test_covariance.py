@@ -172,6 +172,13 @@ def test_redundant_columns_are_told(name):
     assert np.isfinite(model.mahalanobis(X)).all()
 
 
+def test_a_flat_half_is_told():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[:14, 2] = 0.5
+    with pytest.warns(RuntimeWarning, match="tightest 12 of 20 rows is singular"):
+        MinCovDet(random_state=0).fit(X)
+
+
 @parametrize_with_checks(
     [
         EmpiricalCovariance(),

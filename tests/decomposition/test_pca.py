@@ -266,6 +266,16 @@ def test_truncated_svd_knows_its_error(algorithm, make):
     assert_allclose(model.transform(make(A)), T, atol=1e-10)
 
 
+@pytest.mark.parametrize("algorithm", ["randomized", "lanczos"])
+def test_truncated_svd_keeps_the_digits_of_small_singular_values(algorithm):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.normal(size=(size, 6)))[0] for size in (900, 700))
+    exact = np.array([1.0, 1e-2, 1e-4, 1e-6, 0.0, 0.0])
+    model = TruncatedSVD(6, algorithm=algorithm, random_state=0).fit((U * exact) @ V.T)
+    assert_allclose(model.singular_values_, exact, rtol=1e-6, atol=1e-13)
+    assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e-12)
+
+
 @given(seed=st.integers(0, 200), solver=st.sampled_from(["cd", "mu"]), price=st.booleans())
 def test_nmf_never_raises_its_objective(seed, solver, price):
     X = np.abs(np.random.default_rng(seed).normal(size=(15, 8)))

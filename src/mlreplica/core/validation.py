@@ -69,23 +69,49 @@ def is_plain(X: Any, y: Any, kinds: str, *, contiguous: bool = True) -> bool:
 
     `kinds` are the kinds of numbers that y may hold, as NumPy names them by letters.
     """
-    if not (
+    return (
         type(X) is type(y) is np.ndarray
+        and y.shape == X.shape[:1]
+        and y.dtype.kind in kinds
+        and is_plain_array(X, contiguous=contiguous)
+        and (y.dtype.kind in "iu" or is_finite(y))
+    )
+
+
+def is_plain_array(X: Any, *, contiguous: bool = True) -> bool:
+    """Whether X is a finite matrix of floats."""
+    return (
+        type(X) is np.ndarray
         and X.ndim == 2
         and X.dtype in FLOATS
         and (X.flags.c_contiguous or not contiguous)
         and X.size > 0
+        and is_finite(X)
+    )
+
+
+def is_plain_csr(X: Any, y: Any, kinds: str) -> bool:
+    """The same for rows in CSR with indices of 32 bits."""
+    return (
+        getattr(X, "format", None) == "csr"
+        and X.dtype in FLOATS
+        and X.indices.dtype == np.int32
+        and min(X.shape) > 0
+        and type(y) is np.ndarray
         and y.shape == X.shape[:1]
         and y.dtype.kind in kinds
-    ):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        if X.size <= 1 << 18:
-            total = X.sum()
-        else:
-            parts = split(len(X), n_threads(), least=1 + (1 << 18) // X.shape[1])
-            total = sum(run(lambda rows: X[rows].sum(), parts))
-        return math.isfinite(total) and math.isfinite(y.sum())
+        and is_finite(X.data)
+        and (y.dtype.kind in "iu" or is_finite(y))
+    )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def is_finite(X: Any) -> bool:
+    """Whether the sum is finite, on threads: false if an entry is not, or if the sum overflows."""
+    if X.size <= 1 << 18:
+        return math.isfinite(X.sum())
+    parts = split(len(X), n_threads(), least=1 + (1 << 18) * len(X) // X.size)
+    return math.isfinite(sum(run(lambda rows: X[rows].sum(), parts)))
 
 
 def refuse_overflow(estimator: Any, **learned: Any) -> None:

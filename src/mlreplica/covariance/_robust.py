@@ -352,7 +352,7 @@ class MinCovDet(EmpiricalCovariance):
         X = validate_data(self, X, ensure_min_samples=2, estimator="MinCovDet", dtype=FLOATS)
         X = X.astype(np.float64, order="C", copy=False)
         sizes = linalg.svdvals(X.T @ X)
-        if (sizes > 1e-8).sum() != X.shape[1]:
+        if not (sizes > 1e-8).all():
             warnings.warn(
                 "The covariance matrix associated to your dataset is not full rank", stacklevel=2
             )
@@ -364,6 +364,14 @@ class MinCovDet(EmpiricalCovariance):
         self.raw_location_, self.raw_covariance_, self.raw_support_ = location, C, support
         self.location_, self.support_, self.dist_ = location, support, dist
         self.correct_covariance(X)
+        if (sizes > 1e-8).all() and factor(C.copy(), 1e-12) == -np.inf:
+            warnings.warn(
+                f"The covariance of the tightest {support.sum()} of {len(X)} rows is singular, so "
+                "that distances across their plane are not measured. (Where scikit-learn meets "
+                "such rows, it warns: Determinant has increased.) Try a higher support_fraction.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.reweight_covariance(X)
         return self
 

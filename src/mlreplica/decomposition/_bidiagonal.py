@@ -68,7 +68,10 @@ def block_bidiagonal(A, V, k, most, every=False):
             wrong = np.linalg.norm(R @ X[new, :k], axis=0)  # (16)
             residual = wrong.max() / (theta[0] + TINY) if m >= k else np.inf
             state = TripletState(
-                theta[:k], float(residual), bound(A.norm_sq, theta, E, k), vectors(P, Q, X, Yt, k)
+                theta[:k],
+                float(residual),
+                bound(A.norm_sq, theta**2, E, k),
+                vectors(P, Q, X, Yt, k),
             )
             look = GROWTH * m
         yield state
@@ -112,13 +115,13 @@ def vectors(P, Q, X, Yt, k):
     return lambda: (P[:, :m] @ X[:, :k], Yt[:k] @ Q[:, :m].T)
 
 
-def bound(norm_sq, theta, E, k):
-    """(17)"""
-    if len(theta) < k:
+def bound(norm_sq, squares, E, k):
+    """(17), where `squares` are all θ²"""
+    if len(squares) < k:
         return norm_sq
-    rest = max(norm_sq - float(theta @ theta), 0.0)
+    rest = max(norm_sq - float(squares.sum()), 0.0)
     coupling = np.linalg.svd(E, compute_uv=False)[:k].sum()
-    return float(max(0.0, rest - theta[k - 1] ** 2) + coupling)
+    return float(max(0.0, rest - squares[k - 1]) + coupling)
 
 
 def leading_triplets(A, k, rng, tol=1e-10, block=BLOCK):

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import steps
 
 EPS = float(np.finfo(np.float32).eps)
@@ -21,6 +22,20 @@ def product_where_stored(X, W, H):
     return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
+def squared_distance(X, W, H):
+    """‖X − WH‖² for a dense X, a block of rows at a time, shared by threads."""
+
+    def part(rows):
+        total = 0.0
+        for r in steps(rows, max(1, BLOCK // X.shape[1])):
+            D = W[r] @ H
+            D -= X[r]
+            total += np.vdot(D, D)
+        return total
+
+    return float(sum(run(part, split(len(X), n_threads(), 1 + BLOCK // X.shape[1]))))
+
+
 def beta_divergence(X, W, H, beta):
     """D_β(X | W H); half the squared Frobenius norm for β = 2."""
     if beta == 2:
@@ -28,8 +43,7 @@ def beta_divergence(X, W, H, beta):
             cross = ((X @ H.T) * W).sum()
             square = ((W.T @ W) * (H @ H.T)).sum()
             return float(max(X.multiply(X).sum() + square - 2.0 * cross, 0.0)) / 2.0
-        blocks = steps(slice(0, len(X)), max(1, BLOCK // X.shape[1]))
-        return float(sum(((X[r] - W[r] @ H) ** 2).sum() for r in blocks)) / 2.0
+        return squared_distance(X, W, H) / 2.0
     if sp.issparse(X):
         V, x = product_where_stored(X, W, H).data, X.tocsr().data
     else:

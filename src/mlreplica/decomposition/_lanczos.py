@@ -29,18 +29,25 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import eigh
+
+from ._bidiagonal import orthogonalise
 
 TINY = np.finfo(float).tiny
 GROWTH = 1.2  # by how much the subspace has to grow before Ritz pairs, O(m³), are worth while
 
 
 class State(NamedTuple):
-    """θ (k,), the largest ‖A v − θ v‖ / max(|θ|, 1 % of max |θ|), and v (n, k) when called for."""
+    """θ (k,), the largest ‖A v − θ v‖ / max(|θ|, 1 % of max |θ|), and v (n, k) when called for.
+
+    `all` are the θ of the whole basis, and `leak` (b, m) is Q_nextᵀA v for each of them.
+    """
 
     eigenvalues: np.ndarray
     residual: float
     vectors: Callable[[], np.ndarray]
+    all: np.ndarray
+    leak: np.ndarray
 
 
 def block_lanczos(multiply, V, k, most, size=np.asarray):
@@ -52,24 +59,23 @@ def block_lanczos(multiply, V, k, most, size=np.asarray):
     """
     (n, b), m, look = V.shape, 0, 0.0
     Q, H = np.zeros((n, most), order="F"), np.zeros((most, most))
-    Q[:, :b] = qr(V, mode="economic")[0]
+    Q[:, :b] = np.linalg.qr(V)[0]
     while True:
         new = slice(m, m + b)
         m += b
         basis = Q[:, :m]
-        W = multiply(Q[:, new])
-        H[:m, new] = basis.T @ W
+        W, H[:m, new], R = orthogonalise(multiply(Q[:, new]), basis)
         H[new, :m] = H[:m, new].T
-        W -= basis @ H[:m, new]
-        W, R = orthogonal(W, basis)
         if m + b > most or m >= look:
             theta, U = eigh(H[:m, :m], driver="evd")
             order = np.argsort(-size(theta))
             theta, U = theta[order], U[:, order]
             scale = np.maximum(np.abs(theta[:k]), 0.01 * np.abs(theta).max() + TINY)
-            residual = (np.linalg.norm(R @ U[new, :k], axis=0) / scale).max()  # (8)
+            leak = R @ U[new]
+            residual = (np.linalg.norm(leak[:, :k], axis=0) / scale).max()  # (8)
             residual = residual if m >= k else np.inf  # of those that are not there yet
-            state = State(theta[:k], float(residual), partial(np.matmul, basis, U[:, :k]))
+            found = partial(np.matmul, basis, U[:, :k])
+            state = State(theta[:k], float(residual), found, theta, leak)
             look = GROWTH * m
         yield state
         if m + b > most:
@@ -78,11 +84,3 @@ def block_lanczos(multiply, V, k, most, size=np.asarray):
             Q[:, :m], H[:m, :m] = basis @ U[:, :m], np.diag(theta[:m])
             state = state._replace(vectors=partial(np.array, Q[:, :k]))
         Q[:, m : m + b] = W
-
-
-def orthogonal(W, Q):
-    """W = N R with N orthonormal and orthogonal to Q, which W is but for rounding."""
-    N, R = qr(W, mode="economic")
-    N -= Q @ (Q.T @ N)
-    N, again = qr(N, mode="economic")
-    return N, again @ R

@@ -269,7 +269,12 @@ class NMF(
                 "When beta_loss <= 0 and X contains zeros, the solver may diverge. Please add "
                 "small values to X, or use a positive beta_loss."
             )
-        W, H = self._start(X, W, H, update_H)
+        # threads of BLAS that wait for the next product would slow the sweeps
+        with one_blas_thread() if self.solver == "cd" else nullcontext():
+            return self._descend(X, *self._start(X, W, H, update_H), update_H)
+
+    def _descend(self, X, W, H, update_H):
+        """W and H after the last step."""
         dtype = X.dtype
         W, H = W.astype(np.float64), H.astype(np.float64)
         n, p = X.shape
@@ -284,15 +289,13 @@ class NMF(
         else:
             Z = sp.csr_array(X).astype(np.float64) if sp.issparse(X) else X.astype(np.float64)
             states = multiplicative(Z, W, H, self._beta, prices, fix_H=not update_H)
-        # threads of BLAS that wait for the next product would slow the sweeps
-        with one_blas_thread() if self.solver == "cd" else nullcontext():
-            state = self._settled(states, X) if update_H else self._amounts(states)
+        state = self._settled(states, X) if update_H else self._amounts(states)
         if update_H and 0 < self.tol < state.change:
             warnings.warn(
                 f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
                 f"convergence. (change {state.change:.1e} > tol {self.tol:.1e})",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return tuple(np.ascontiguousarray(A, dtype=dtype) for A in (state.W, state.H))
 

@@ -28,6 +28,7 @@ Minka (2000) integrates its parameters out, by Laplace's approximation, so that 
 the evidence: `n_components="mle"`.
 """
 
+import math
 from numbers import Integral, Real
 
 import numpy as np
@@ -37,12 +38,13 @@ from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, RealNotInt, StrOptions, _fit_context
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import checked_weights, forget_names
 from mlreplica.core.rows.axes import Axes, centred_product, eigenpairs, fixed_signs, principal_axes
 from mlreplica.core.rows.products import Products, centred
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain, refuse_overflow
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, refuse_overflow
 
 from ._bidiagonal import BLOCK, block_bidiagonal
 from ._loadings import Loadings
@@ -231,8 +233,7 @@ default="auto"
                 f'while "{self.svd_solver}" was passed. See TruncatedSVD for a possible '
                 "alternative."
             )
-        plain = type(X) is np.ndarray and X.ndim == 2 and X.size > 0
-        if plain and is_plain(X, X[:, 0], "f", contiguous=False):
+        if is_plain_array(X, contiguous=False):
             forget_names(self, X)
         else:
             X = validate_data(self, X, dtype=FLOATS, accept_sparse=("csr", "csc"))
@@ -246,7 +247,8 @@ default="auto"
         most = min(counted_rows(X, s), X.shape[1])
         k, solver = self._plan(X, most)
         if solver == "lanczos":
-            axes, total = self._few(X, s, k, most)
+            with one_blas_thread():  # all products but those with X are small
+                axes, total = self._few(X, s, k, most)
         else:
             axes, total = self._all(X, s, k, solver), None
         vars(self).update(self._attributes(X.dtype, axes, total, most))
@@ -339,7 +341,7 @@ default="auto"
         with np.errstate(over="ignore"):
             variance = sigma**2 / free
             everything = variance.sum() if total is None else total / free
-        if not np.isfinite(everything):
+        if not math.isfinite(everything):
             refuse_overflow(self, explained_variance_=variance)
         share = variance / everything if everything > 0 else np.zeros_like(variance)
         k = len(sigma) if self.n_components is None else self.n_components

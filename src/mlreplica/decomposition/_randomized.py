@@ -16,6 +16,8 @@ Halko, Martinsson and Tropp (2011) bound the error: the expected ‖A − QQᵀA
 
 import numpy as np
 
+from ._bidiagonal import orthonormal
+
 OVERSAMPLING = 10
 POWERS = 7
 
@@ -24,13 +26,9 @@ def randomized(A, k, rng, powers=POWERS, oversampling=OVERSAMPLING):
     """The k leading triplets of A, by (13) and (14)."""
     m, n = A.shape
     width = min(k + oversampling, m, n)
-    Q = orthonormal(A.times(rng.normal(size=(n, width))))
+    Q, _ = orthonormal(A.times(rng.normal(size=(n, width))))
     for _ in range(powers):
-        Q = orthonormal(A.times(orthonormal(A.back(Q))))  # (13)
+        Q, _ = orthonormal(A.times(orthonormal(A.back(Q))[0]))  # (13)
+    Q, _ = orthonormal(Q)  # to the last digit, which (13) does not need but (14) does
     W, s, Vt = np.linalg.svd(A.back(Q).T, full_matrices=False)  # (14)
     return Q @ W[:, :k], s[:k], Vt[:k]
-
-
-def orthonormal(W):
-    """An orthonormal basis of the columns of W."""
-    return np.linalg.qr(W)[0]

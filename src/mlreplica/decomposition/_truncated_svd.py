@@ -1,8 +1,11 @@
 r"""Truncated SVD of large, sparse rows: latent semantic analysis
 
 The rows are not centred, because a centred sparse matrix is not sparse any more. The k leading
-triplets of X come from block Lanczos, equations 15 to 17 of `_bidiagonal`, with products that
-read each stored number once. With V_k (p, k) the projection is T = X V_k, and
+triplets of X come from block Lanczos, with products that read each stored number once: equations
+15 to 17 of `_bidiagonal` where every digit counts. A fixed, small number of passes is enough for a
+good V_k, and 6 to 8 of `_lanczos` for XᵀX find it with one basis instead of two: half the digits of
+small σ² are lost, but σ is taken from the triangle of T. With V_k (p, k) the projection is
+T = X V_k, and
 
     ‖X − T V_kᵀ‖_F² = ‖X‖_F² − ‖T‖_F²                                                    (1)
 
@@ -18,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.rows.axes import fixed_signs
 from mlreplica.core.rows.products import Products, SparseTimes
@@ -25,6 +29,7 @@ from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
 from ._bidiagonal import BLOCK, block_bidiagonal, bound
+from ._lanczos import block_lanczos
 
 DENSE = 500  # rows or columns up to which all singular values cost no more than a few
 RESIDUAL, PASSES = 1e-10, 300
@@ -167,13 +172,14 @@ class TruncatedSVD(
             raise ValueError(f"n_components must be less than min(X.shape) = {min(n, p)}, got {k}.")
         A, dtype = Products(X), X.dtype
         total = total_variance(X, A.norm_sq)
-        found = self._triplets(A, min(k, n, p), lambda s: attributes(A, total, *s, dtype)[0])
-        learned, T = attributes(A, total, *found, dtype)
+        with one_blas_thread():  # all products but those with X are small
+            found = self._axes(A, min(k, n, p), lambda *s: attributes(A, total, *s, dtype)[0])
+            learned, T = attributes(A, total, *found, dtype)
         vars(self).update(learned)
         return T.astype(dtype, copy=False)
 
-    def _triplets(self, A, k, published):
-        """σ, Vᵀ and the certificate, which `published` turns into attributes if interrupted."""
+    def _axes(self, A, k, published):
+        """Vᵀ and the certificate, which `published` turns into attributes if interrupted."""
         randomized = self.algorithm == "randomized"
         block = BLOCK if randomized else max(BLOCK, min(k, 4 * BLOCK))
         # less than half the products of power iterations on k + n_oversamples vectors find as much
@@ -183,19 +189,25 @@ class TruncatedSVD(
         if most + block > min(A.shape) or (not randomized and min(A.shape) <= DENSE):
             _, sigma, Vt = np.linalg.svd(A.times(np.eye(A.shape[1])), full_matrices=False)
             self.n_iter_ = 1
-            return sigma[:k], Vt[:k], bound(A.norm_sq, sigma, np.zeros((1, 1)), k)
+            return Vt[:k], bound(A.norm_sq, sigma**2, np.zeros((1, 1)), k)
         start = check_random_state(self.random_state).normal(size=(A.shape[1], block))
+        if randomized:
+            states = block_lanczos(lambda V: A.back(A.times(V)), start, k, most)
+            axes = lambda s: (s.vectors().T, bound(A.norm_sq, s.all, s.leak, k))
+        else:
+            states = block_bidiagonal(A, start, k, most)
+            axes = lambda s: (s.vectors()[1], s.bound)
         state = iterate(
             self,
-            block_bidiagonal(A, start, k, most),
+            states,
             max_iter=passes,
             tol=None if randomized else self.tol or RESIDUAL,
             watch="residual",
             unit="passes",
             advice=None if randomized else "raise tol",
-            publish=lambda s: published((s.values, s.vectors()[1], s.bound)),
+            publish=lambda s: published(*axes(s)),
         )
-        return state.values, state.vectors()[1], state.bound
+        return axes(state)
 
     def transform(self, X):
         """Project new rows.
@@ -241,10 +253,13 @@ class TruncatedSVD(
         return self.components_.shape[0]
 
 
-def attributes(A, total, sigma, Vt, certificate, dtype):
+def attributes(A, total, Vt, certificate, dtype):
     """What a fit publishes, and the projection of the rows, by (1)."""
-    V = fixed_signs(Vt)
-    T = A.times(np.ascontiguousarray(V.T))
+    T = A.times(np.ascontiguousarray(Vt.T))
+    _, sigma, Y = np.linalg.svd(np.linalg.qr(T, mode="r"))  # T Yᵀ has orthogonal columns, of σ
+    V = Y @ Vt
+    signed = fixed_signs(V)
+    V, T = signed, T @ (Y.T * np.sign((signed * V).sum(axis=1)))
     variance = T.var(axis=0)
     share = variance / total if total > 0 else np.zeros_like(variance)
     learned = {
@@ -252,7 +267,7 @@ def attributes(A, total, sigma, Vt, certificate, dtype):
         "singular_values_": sigma.astype(dtype),
         "explained_variance_": variance.astype(dtype),
         "explained_variance_ratio_": share.astype(dtype),
-        "error_": float(np.sqrt(max(A.norm_sq - (T * T).sum(), 0.0))),
+        "error_": float(np.sqrt(max(A.norm_sq - sigma @ sigma, 0.0))),
         "certificate_": certificate,
     }
     return learned, T

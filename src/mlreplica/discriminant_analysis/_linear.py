@@ -230,11 +230,11 @@ class LinearDiscriminantAnalysis(
         if self.store_covariance:
             self.covariance_ = self._covariance(X, code, s, m, pi)
         sq = np.maximum(m.S.diagonal() / n, 0.0)
-        about = (m.mean**2).max(axis=0)
-        spread = np.sqrt(np.where(sq > 1e-28 * about, sq, 0.0))
-        d = np.where(spread > 0, spread, 1.0)
+        flat = sq <= 1e-28 * (m.mean**2).max(axis=0)
+        d = np.sqrt(np.where(flat, 1.0, sq))
         C = m.S / n / d / d[:, None]
-        C[spread == 0] = C[:, spread == 0] = 0.0
+        if flat.any():
+            C[flat] = C[:, flat] = 0.0
         whitening = whitening_of(C, max(self.tol, 1e-7) ** 2) / d[:, None]
         self.xbar_ = pi @ m.mean
         centres = m.mean - self.xbar_
@@ -244,8 +244,10 @@ class LinearDiscriminantAnalysis(
             )
         scale = np.sqrt(n * pi / max(K - 1, 1))
         M = (scale[:, None] * centres) @ whitening
-        _, rho, A = np.linalg.svd(M, full_matrices=False)
-        total = (rho**2).sum()
+        _, rho, A, failed = lapack.dgesdd(M, full_matrices=0)
+        if failed:
+            raise np.linalg.LinAlgError("the singular values of the means did not converge.")
+        total = float(rho @ rho)
         share = rho**2 / total if total > 0 else np.zeros_like(rho)
         self.explained_variance_ratio_ = share[: self._max_components]
         rank = int((rho > self.tol * rho[0]).sum())
@@ -253,7 +255,7 @@ class LinearDiscriminantAnalysis(
         T = centres @ self.scalings_
         self.coef_ = T @ self.scalings_.T
         with np.errstate(divide="ignore"):
-            self.intercept_ = np.log(pi) - 0.5 * (T**2).sum(axis=1) - self.xbar_ @ self.coef_.T
+            self.intercept_ = np.log(pi) - 0.5 * (T * T).sum(axis=1) - self.coef_ @ self.xbar_
 
     def _solve(self, X, code, s, m, pi):
         """(2)"""
@@ -289,7 +291,8 @@ class LinearDiscriminantAnalysis(
         -------
         T : ndarray of shape (n_samples, n_components)
         """
-        check_is_fitted(self)
+        if "scalings_" not in vars(self):
+            check_is_fitted(self)
         X = new_rows(self, X)
         origin = self.xbar_ if self.solver == "svd" else np.zeros(X.shape[1], dtype=X.dtype)
         return centred_product(X, origin, self.scalings_[:, : self._max_components])

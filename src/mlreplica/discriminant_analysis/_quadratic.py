@@ -15,6 +15,7 @@ Each class needs more rows than there are columns, or its λ must be kept from z
 (1 − r) λ + r (`reg_param`), or by a shrunk covariance.
 """
 
+from itertools import pairwise
 from numbers import Real
 
 import numpy as np
@@ -156,11 +157,11 @@ class QuadraticDiscriminantAnalysis(ValidatedOnce, ClassifierMixin, BaseEstimato
         counts = np.bincount(code, weights=s, minlength=K)
         self.priors_ = prior_of(self.priors, counts, np.float64)
         order = np.argsort(code, kind="stable")
-        ends = np.cumsum(np.bincount(code, minlength=K))
+        ends = [0, *np.cumsum(np.bincount(code, minlength=K)).tolist()]
         with np.errstate(over="ignore"):
             found = [
-                self._class_axes(k, X[rows], None if s is None else s[rows])
-                for k, rows in enumerate(np.split(order, ends[:-1]))
+                self._class_axes(k, X[order[a:b]], None if s is None else s[order[a:b]])
+                for k, (a, b) in enumerate(pairwise(ends))
             ]
         means, self.scalings_, axes, whitening, log_det = map(list, zip(*found, strict=True))
         self.means_, self.rotations_ = np.array(means), [V.T for V in axes]
@@ -185,11 +186,12 @@ class QuadraticDiscriminantAnalysis(ValidatedOnce, ClassifierMixin, BaseEstimato
             if len(V) < p and self.reg_param > 0:  # any axes do where all λ are equal
                 V = np.vstack([V, linalg.qr(V.T)[0].T[len(V) :]])
                 scaling = np.append(scaling, np.zeros(p - len(scaling)))
-            scaling = (1 - self.reg_param) * scaling + self.reg_param
+            if self.reg_param > 0:
+                scaling = (1 - self.reg_param) * scaling + self.reg_param
         else:
             mean = X.mean(axis=0) if s is None else s @ X / s.sum()
             scaling, V = eigenpairs(covariance_of(X, s, self.shrinkage, self.covariance_estimator))
-        if (scaling > self.tol).sum() < p or len(scaling) < p:
+        if len(scaling) < p or not scaling[-1] > self.tol:
             few = self.solver == "svd" and n <= p
             advice = (
                 "When using `solver='svd'` the number of samples in each class should be more than "
@@ -212,12 +214,17 @@ class QuadraticDiscriminantAnalysis(ValidatedOnce, ClassifierMixin, BaseEstimato
 
     def _scores(self, X):
         """(1) for every class"""
-        check_is_fitted(self)
+        if "log_det_" not in vars(self):
+            check_is_fitted(self)
         X = new_rows(self, X)
-        f = np.empty((len(X), len(self.classes_)))
-        for k, (mean, W) in enumerate(zip(self.means_, self.whitening_, strict=True)):
-            Z = centred_product(X, mean, W)
-            f[:, k] = np.einsum("ij,ij->i", Z, Z)
+        if len(X) == 1:  # all classes at once
+            Z = (X - self.means_)[:, None] @ self.whitening_
+            f = (Z * Z).sum(axis=2).T
+        else:
+            f = np.empty((len(X), len(self.classes_)))
+            for k, (mean, W) in enumerate(zip(self.means_, self.whitening_, strict=True)):
+                Z = centred_product(X, mean, W)
+                f[:, k] = np.einsum("ij,ij->i", Z, Z)
         with np.errstate(divide="ignore"):
             return np.log(self.priors_) - 0.5 * (f + self.log_det_)
 

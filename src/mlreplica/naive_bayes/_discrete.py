@@ -23,7 +23,7 @@ import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.preprocessing import binarize
+import scipy.sparse as sp
 from sklearn.utils.validation import check_non_negative
 
 from mlreplica.core.compat import Interval
@@ -318,7 +318,8 @@ class BernoulliNB(DiscreteNB):
         if self.binarize is None:
             return X
         if is_sparse(X):
-            return binarize(X, threshold=self.binarize)
+            bits = (self.binarize < X.data).astype(np.float64)
+            return sp.csr_array((bits, X.indices, X.indptr), shape=X.shape)
         return (self.binarize < X).astype(np.float64)
 
     def _sums(self, X, code, s, K):

@@ -21,7 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mlreplica.core.card import Card
 from mlreplica.core.compat import _fit_context
 from mlreplica.core.linear import checked_weights, forget_names
-from mlreplica.core.validation import FLOATS, ValidatedOnce, distinct, is_plain, new_rows
+from mlreplica.core.validation import (
+    FLOATS,
+    ValidatedOnce,
+    distinct,
+    is_plain,
+    is_plain_csr,
+    new_rows,
+)
 
 CARD = Card(
     page="naive-bayes",
@@ -86,7 +93,8 @@ class NaiveBayes(ValidatedOnce, ClassifierMixin, BaseEstimator):
 
     def _joint_log_likelihood(self, X):
         """J of (1), for rows as the user gives them."""
-        check_is_fitted(self)
+        if "classes_" not in vars(self):
+            check_is_fitted(self)
         return self._scores(self._rows(X))
 
     def _rows(self, X):
@@ -95,7 +103,10 @@ class NaiveBayes(ValidatedOnce, ClassifierMixin, BaseEstimator):
 
     def _training(self, X, y, sample_weight, first):
         """Rows, targets and weights, checked once."""
-        if first and is_plain(X, y, "iu", contiguous=False):
+        if first and (
+            is_plain(X, y, "iu", contiguous=False)
+            or (self.__sklearn_tags__().input_tags.sparse and is_plain_csr(X, y, "iu"))
+        ):
             forget_names(self, X)
         else:
             X, y = self._checked(X, y, first)

@@ -90,7 +90,9 @@ def moments_of(X: Any, s: Any = None) -> Moments:
 
 def eigenpairs(S: Any) -> tuple[Array, Array]:
     """Eigenvalues of a symmetric S, given by its upper triangle, descending, and rows of axes."""
-    values, V = np.linalg.eigh(S, UPLO="U")
+    values, V, failed = lapack.dsyevd(S, lower=0)
+    if failed:
+        raise np.linalg.LinAlgError("the eigenvalues of a symmetric matrix did not converge.")
     return values[::-1], V.T[::-1]
 
 

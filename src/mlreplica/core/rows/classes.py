@@ -115,9 +115,9 @@ class ClassMoments(NamedTuple):
 
 def first_rows(X: Any, code: Any, K: int) -> Array:
     """One row of each class; 0 for a class without rows."""
-    origin = np.zeros((K, X.shape[1]))
-    found, where = np.unique(code[: 64 * K], return_index=True)
-    if len(found) < K:
-        found, where = np.unique(code, return_index=True)
-    origin[found] = X[where]
-    return origin
+    for some in (code[: 64 * K], code):
+        where = np.full(K, -1)
+        where[some[::-1]] = np.arange(len(some) - 1, -1, -1)  # of several, the last one stays
+        if where.min() >= 0:
+            return np.asarray(X[where], dtype=np.float64)
+    return np.asarray(np.where(where[:, None] >= 0, X[where], 0.0), dtype=np.float64)

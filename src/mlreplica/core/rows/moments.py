@@ -131,7 +131,7 @@ class Moments(NamedTuple):
 
     def finite(self) -> bool:
         """Whether no sum overflowed, and no entry was NaN."""
-        return bool(np.isfinite(self.S.sum() + self.squares.sum()))
+        return math.isfinite(self.S.sum() + self.squares.sum())
 
     def covariance(self, ddof: float = 1.0) -> Array:
         """S / (n − ddof)"""

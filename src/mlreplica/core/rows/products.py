@@ -22,6 +22,7 @@ from .stored import columns_of
 from .walk import is_sparse, steps
 
 LEAST = 1 << 15  # stored values times vectors that are worth a thread
+DENSE = 1 << 20  # entries times vectors that are worth a thread
 CHUNK = 1 << 16
 
 
@@ -110,7 +111,7 @@ class Products:
     def times(self, V: Any) -> Array:
         """A V"""
         if not self.sparse:
-            return np.asarray(self.A @ V)
+            return dense_times(self.A, V)
         W = self.forward(V)
         if self.mean is not None:
             shift = self.mean @ V
@@ -120,12 +121,30 @@ class Products:
     def back(self, U: Any) -> Array:
         """AᵀU"""
         if not self.sparse:
-            return np.asarray(self.A.T @ U)
+            return dense_back(self.A, U)
         W = self.backward(U)
         if self.mean is not None:
             total = U.sum(axis=0) if self.root is None else self.root @ U
             W -= self.mean[:, None] * total
         return W
+
+
+def shares(A: Any, vectors: int) -> list[slice]:
+    """Rows of A, a part for each thread. Threads of BLAS would go on spinning after a product, in
+    the way of what a solver does next."""
+    return split(len(A), n_threads(), 1 + DENSE // max(1, A.shape[1] * vectors))
+
+
+def dense_times(A: Any, V: Any) -> Array:
+    """A V, rows shared by threads."""
+    out = np.empty((len(A), V.shape[1]))
+    run(lambda rows: np.matmul(A[rows], V, out=out[rows]), shares(A, V.shape[1]))
+    return out
+
+
+def dense_back(A: Any, U: Any) -> Array:
+    """AᵀU, added up over rows shared by threads."""
+    return np.asarray(sum(run(lambda rows: A[rows].T @ U[rows], shares(A, U.shape[1]))))
 
 
 def centred(X: Any, mean: Any, root: Any = None, scale: Any = None) -> Array:
