@@ -367,8 +367,7 @@ class MinCovDet(EmpiricalCovariance):
         if (sizes > 1e-8).all() and factor(C.copy(), 1e-12) == -np.inf:
             warnings.warn(
                 f"The covariance of the tightest {support.sum()} of {len(X)} rows is singular, so "
-                "that distances across their plane are not measured. (Where scikit-learn meets "
-                "such rows, it warns: Determinant has increased.) Try a higher support_fraction.",
+                "that distances across their plane are not measured; raise support_fraction.",
                 RuntimeWarning,
                 stacklevel=2,
             )
