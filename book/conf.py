@@ -79,8 +79,6 @@ book_macros = {
 
 # API reference
 linkcode_resolve = source_link
-python_maximum_signature_line_length = 88
-python_trailing_comma_in_multi_line_signatures = False
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 default_role = "code"

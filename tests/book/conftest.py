@@ -27,7 +27,8 @@ def site():
 def browser():
     from playwright.sync_api import sync_playwright
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first is the lightest
+    chromium = next(filter(None, map(shutil.which, names)), None)
     assert chromium, "these tests need Chromium on the path"
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)

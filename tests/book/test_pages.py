@@ -52,7 +52,7 @@ THIN = """() => {
     if (seen.has(looks)) node.replaceWith(node.textContent);
     seen.add(looks);
   }
-  document.querySelector("article").normalize();
+  (document.querySelector("article") ?? document.body).normalize();
 }"""
 
 

@@ -57,7 +57,7 @@ def test_every_player_has_the_python_of_its_run(site):
 @pytest.mark.parametrize("way", ["hover", "focus"])
 def test_equations_and_code_light_up_together(visit, way):
     page = visit("perceptron.html").page
-    line = page.locator(".citing").last
+    line = page.locator("figure.source .citing:has(.cites)").last
     equation = page.locator(line.locator(".cites").first.get_attribute("href"))
     for source, target in ((line.locator(".cites").first, equation), (equation, line)):
         at = source if way == "hover" else source.locator("xpath=descendant-or-self::a").first

@@ -9,7 +9,7 @@ from mlreplica.discovery import cards
 
 BOOK = Path(__file__).parents[2] / "book"
 TREES = re.findall(
-    r"^```\{toctree\}\n:hidden:\n:caption: (.*)\n\n(.*?)^```",
+    r"^```\{toctree\}\n:hidden:\n:caption: ([^\n]*)\n\n(.*?)^```",
     (BOOK / "index.md").read_text(encoding="utf-8"),
     re.MULTILINE | re.DOTALL,
 )
