@@ -3,8 +3,10 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 # Before anything imports Numba. pytest-xdist's workers inherit the folder and share its kernels.
@@ -25,3 +27,11 @@ LONG = ("test_warmup", "test_pure_python", "test_prebuilt")
 def pytest_collection_modifyitems(items):
     """The longest tests first, lest one worker is left alone with them at the end."""
     items.sort(key=lambda item: not item.nodeid.startswith(tuple(f"tests/{name}" for name in LONG)))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """Pictures of one test are gone before the next: matplotlib warns of more than twenty."""
+    yield
+    if plots := sys.modules.get("matplotlib.pyplot"):
+        plots.close("all")
