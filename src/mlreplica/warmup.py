@@ -260,10 +260,11 @@ def matrix_calls(cls: type) -> Iterator[Callable[[], Any]]:
 def designs() -> list[Any]:
     """X in the shapes, layouts and types that occur; the first is the plainest."""
     rng = np.random.default_rng(0)
-    X, wide, many = (rng.standard_normal(shape) for shape in ((30, 4), (40, 50), (3000, 7)))
+    shapes = (30, 4), (6, 20), (40, 50), (3000, 7)
+    X, few, wide, many = (rng.standard_normal(shape) for shape in shapes)
     powers = np.linspace(0.9, 1.0, 30)[:, None] ** np.arange(1, 9)  # condition number 1e12
     types = [np.asfortranarray(X), frozen(X), X.astype(np.float32), sp.csr_array(X)]
-    return [X, *types, wide, many, powers]
+    return [X, *types, few, wide, many, powers]
 
 
 @functools.cache
@@ -355,7 +356,8 @@ def arguments() -> list[dict[str, Any]]:
         found.append({"y_true": frozen(p > 0.5), "y_pred": frozen(f > 1), "y_score": frozen(p)})
         found.append({"x": np.sort(f), "y": p, "w": w})
         found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:m]})
-    found.append({"objective": sum_of_squares, "x0": np.ones(2), "A": X[:30]})
+    found.append({"objective": sum_of_squares, "x0": np.ones(2)})
+    found += [{"A": X[:30]}, {"A": np.eye(4, k=1)}]  # and one without full rank
     return [{"w": None} | known for known in found]
 
 
