@@ -32,8 +32,9 @@ class KNeighboursMixin:
         neigh_ind : ndarray of shape (n_queries, n_neighbors)
             Indices of the rows.
         """
-        if n_neighbors is None:
+        if "n_samples_fit_" not in vars(self):
             check_is_fitted(self)
+        if n_neighbors is None:
             n_neighbors = self.n_neighbors
         elif not isinstance(n_neighbors, Integral):
             raise TypeError(
@@ -43,8 +44,6 @@ class KNeighboursMixin:
             raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
         if X is not None:
             X = self._rows(X)
-        else:
-            check_is_fitted(self)
         most = self.n_samples_fit_ - (X is None)
         if n_neighbors > most:
             sign, m = ("<", self.n_samples_fit_) if X is None else ("<=", X.shape[0])
