@@ -68,6 +68,11 @@ def kept() -> dict[str, dict[str, Any]]:
     }
 
 
+def is_fair(result: dict[str, Any]) -> bool:
+    """Whether a race was held by today's rules: earlier ones were held in one process."""
+    return "shapes" in result
+
+
 def time_of(seconds: float) -> str:
     """Three digits with a fitting unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -132,7 +137,7 @@ def summary(results: list[dict[str, Any]], every: bool = False) -> list[str]:
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    """A Markdown table with one row a race, and when and where it was held."""
+    """A Markdown table with one row per race, and when and where it was held."""
     rows = ["| race | mlreplica | best peer | times as fast |", "|---|---|---|---|"]
     for result in results:
         if (peer := result["best_peer"]) is None:
@@ -146,8 +151,8 @@ def table(results: list[dict[str, Any]]) -> str:
 
 
 def write_readme(races: dict[str, Race]) -> None:
-    """Put the table of the races marked `readme` between the markers of the README."""
-    results = kept()
+    """Put the table of the fair races marked `readme` between the markers of the README."""
+    results = {name: result for name, result in kept().items() if is_fair(result)}
     shown = [results[name] for name, race in races.items() if race.readme and name in results]
     text = README.read_text("utf-8")
     before, rest = text.split(OPEN)

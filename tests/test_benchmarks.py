@@ -1,6 +1,7 @@
 """The race tool: who wins, who is marked, what is kept"""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -229,13 +230,22 @@ def test_the_readmes_table_is_written_between_its_markers(tmp_path, monkeypatch)
     readme.write_text(f"before\n{report.OPEN}\nold\n{report.CLOSE}\nafter\n", encoding="utf-8")
     monkeypatch.setattr(report, "README", readme)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
-    report.write_readme({})
+    circumstances = {"what": "held fairly", "date": "", "threads": 2, "machine": {"cpu": ""}}
+    times = {"mlreplica": {"median": 1.0}, "peer": {"median": 2.0}}
+    fair = circumstances | {"ours": "mlreplica", "best_peer": "peer", "ratio": 2.0, "shapes": {}}
+    old = {key: value for key, value in fair.items() if key != "shapes"} | {"what": "one process"}
+    for name, result in {"fair": fair, "old": old}.items():
+        report.keep(result | {"race": name, "contestants": times})
+    races = dict.fromkeys(("fair", "old"), SimpleNamespace(readme=True))
+    report.write_readme(races)
     before, inside, after = (
         readme.read_text("utf-8").replace(report.CLOSE, report.OPEN).split(report.OPEN)
     )
     assert (before, after) == ("before\n", "\nafter\n")
     assert "| race |" in inside
     assert "old" not in inside
+    assert "| held fairly | 1 s | peer, 2 s | 2.0 |" in inside
+    assert "one process" not in inside
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,12 @@ def held(results):
             versions.setdefault(name, {})[number] = None
     when = " to ".join(sorted({min(dates), max(dates)}))
     used = ", ".join(f"{name} {' and '.join(numbers)}" for name, numbers in versions.items())
-    return f"Held {when}, {' and '.join(places)}; {used}."
+    text = f"Held {when}, {' and '.join(places)}; {used}."
+    old = [result["what"] for result in results if "shapes" not in result]
+    if old:  # OpenMP was told to wait passively, which slows peers
+        which = "" if len(old) == len(results) else f" ({'; '.join(old)})"
+        text += f" Held in one process by earlier rules, which favour us{which}; to be held again."
+    return text
 
 
 def html_of(results):
