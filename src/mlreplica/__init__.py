@@ -10,6 +10,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 __all__ = [
+    "accelerate",
     "callbacks",
     "cluster",
     "covariance",
