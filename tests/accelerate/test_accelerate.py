@@ -79,6 +79,19 @@ def test_the_librarys_own_code_sees_its_own_classes(iris):
     assert type(model.estimator_).__module__.startswith("sklearn.")
 
 
+def test_a_module_that_is_one_file_goes_on_working():
+    with accelerate.accelerated():
+        from sklearn.cluster import AffinityPropagation  # calls metrics.pairwise
+        from sklearn.metrics import pairwise
+
+        D = pairwise.euclidean_distances([[0.0], [1.0]])
+        (block,) = pairwise.pairwise_distances_chunked([[0.0], [3.0]])
+        AffinityPropagation(random_state=0).fit([[0.0], [1.0], [9.0]])
+    assert D.tolist() == [[0, 1], [1, 0]]
+    assert block.tolist() == [[0, 3], [3, 0]]
+    assert "mlreplica" in accelerate.report()
+
+
 def test_a_pipeline_searches_and_scores_on_ours(iris):
     X, y = iris
     with accelerate.accelerated():

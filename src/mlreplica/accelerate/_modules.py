@@ -1,15 +1,16 @@
 """Modules: public names of scikit-learn, hmmlearn and sklearn-crfsuite that lead to ours
 
-A module is changed when it is imported, or at once if it was imported before. The names that our
-chapter has are taken out of it, and `__getattr__` answers in their place: with a stand-in, which is
-made when it is first asked for, or with the original if the library itself or mlreplica asks. So
-nothing of ours is imported before it is used, and the library's own code runs as it was tested.
+Where Python looks a module up, `sys.modules`, another one takes its place when it is imported, or
+at once if it was imported before. It has the same contents, but for the names that our chapter has:
+these it answers with a stand-in, which is made when it is first asked for, or with the original if
+the library itself or mlreplica asks. So nothing of ours is imported before it is used, and the
+library's own code runs as it was tested.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -31,65 +32,62 @@ OURS = {f"sklearn.{chapter}": f"mlreplica.{chapter}" for chapter in CHAPTERS} | 
     "sklearn_crfsuite.estimator": "mlreplica.sequence",
 }
 INSIDERS = {"mlreplica", *(name.partition(".")[0] for name in OURS)}
-_changed: dict[str, ChangedModule] = {}
+_originals: dict[str, ModuleType] = {}
 
 
-class ChangedModule:
-    """One module of another library, with what was taken out of it."""
+class ChangedModule(ModuleType):
+    """Stands in the place of a module of another library."""
 
     def __init__(self, module: ModuleType, ours: ModuleType) -> None:
-        self.module, self.ours = module, ours
-        self.ask: Callable[[str], Any] | None = vars(module).get("__getattr__")
-        self.made: dict[str, Any] = {}
-        self.originals = {
-            name: vars(module).pop(name)
-            for name in ours.__all__
-            if isinstance(vars(module).get(name), type | FunctionType)
-        }
-        names = sorted(vars(module).keys() | self.originals)
-        vars(module).update(__getattr__=self.answer, __dir__=lambda: names)
+        names = [n for n in ours.__all__ if isinstance(vars(module).get(n), type | FunctionType)]
+        inside = {name: value for name, value in vars(module).items() if name not in names}
+        inside.pop("__getattr__", None)  # the module's own is asked through the module
+        vars(self).update(inside)
+        self.__original, self.__ours = module, ours
+        self.__names, self.__made = frozenset(names), dict[str, Any]()
 
-    def answer(self, name: str) -> Any:
-        """Return what a name of the module means to whom asks."""
-        if name not in self.originals:
-            if self.ask is not None:
-                return self.ask(name)
-            raise AttributeError(f"module {self.module.__name__!r} has no attribute {name!r}")
-        asks = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        if asks in INSIDERS:
-            return self.originals[name]
-        if name not in self.made:
-            self.made[name] = self.stand_in(name)
-        return self.made[name]
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__names:
+            asks = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
+            if asks not in INSIDERS:
+                if name not in self.__made:
+                    self.__made[name] = stand_in(
+                        getattr(self.__ours, name), getattr(self.__original, name)
+                    )
+                return self.__made[name]
+        return getattr(self.__original, name)
 
-    def stand_in(self, name: str) -> Any:
-        """Make the stand-in of a name; none is needed where we export the original."""
-        from ._stand_ins import stand_in_class, stand_in_function
+    def __dir__(self) -> list[str]:
+        return dir(self.__original)
 
-        original, ours = self.originals[name], getattr(self.ours, name)
-        if ours is original or isinstance(ours, type) is not isinstance(original, type):
-            return original
-        make = stand_in_class if isinstance(ours, type) else stand_in_function
-        return make(ours, original)
 
-    def restore(self) -> None:
-        """Put the originals back."""
-        for name in ("__getattr__", "__dir__"):
-            vars(self.module).pop(name, None)
-        vars(self.module).update(self.originals)
-        if self.ask is not None:
-            vars(self.module)["__getattr__"] = self.ask
+def stand_in(ours: Any, original: Any) -> Any:
+    """Make the stand-in of a class or function; none is needed where we export the original."""
+    from ._stand_ins import stand_in_class, stand_in_function
+
+    if ours is original or isinstance(ours, type) is not isinstance(original, type):
+        return original
+    return (stand_in_class if isinstance(ours, type) else stand_in_function)(ours, original)
+
+
+def put(name: str, module: ModuleType) -> None:
+    """Let a name of a module lead to this one."""
+    sys.modules[name] = module
+    above, _, last = name.rpartition(".")
+    if above in sys.modules:
+        setattr(sys.modules[above], last, module)
 
 
 def change(module: ModuleType) -> None:
-    """Let the names of a module lead to ours, if we have such a chapter."""
+    """Put another module in the place of this one, if we have such a chapter."""
     try:
         ours = import_module(OURS[module.__name__])
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("mlreplica"):
             raise
         return
-    _changed[module.__name__] = ChangedModule(module, ours)
+    _originals[module.__name__] = module
+    put(module.__name__, ChangedModule(module, ours))
 
 
 class Finder(MetaPathFinder):
@@ -159,8 +157,8 @@ def uninstall() -> None:
     """
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-        while _changed:
-            _changed.popitem()[1].restore()
+        while _originals:
+            put(*_originals.popitem())
 
 
 @contextmanager

@@ -14,5 +14,7 @@ if TYPE_CHECKING:
     from ._kernel import check_kernel as check_kernel
     from ._margins import BoostingMargins as BoostingMargins
     from ._margins import boosting_margins as boosting_margins
+    from .shapley.explain import Explanation as Explanation
+    from .shapley.explain import explain as explain
 
 __all__, __getattr__, __dir__ = lazy(__name__)
