@@ -135,10 +135,14 @@ def test_explain_finds_the_columns_that_count(files):
     assert order == ["size", "kind", "sold"]
     assert "kind = house" in [c["feature"] for c in told["coefficients"]]
     assert "size is missing" in [c["feature"] for c in told["coefficients"]]
-    row = found("explain", files / "m.skops", files / "price.csv", "--row", 3)
-    assert {c["column"] for c in row["columns"]} == {"size", "kind", "sold"}
-    effects = {c["column"]: c["effect"] for c in row["columns"]}
-    assert abs(effects["size"]) > abs(effects["sold"])
+    total = dict.fromkeys(order, 0.0)
+    for number in (3, 20, 70, 140):
+        row = found("explain", files / "m.skops", files / "price.csv", "--row", number)
+        effects = {c["column"]: c["effect"] for c in row["columns"]}
+        assert effects.keys() == total.keys()
+        assert row["base"] + sum(effects.values()) == pytest.approx(row["output"], rel=1e-9)
+        total = {name: total[name] + abs(effects[name]) for name in order}
+    assert total["size"] > total["sold"]
     for words in ([], ["--row", 3]):
         shown = call("explain", files / "m.skops", files / "price.csv", *words)
         assert shown.exit_code == 0

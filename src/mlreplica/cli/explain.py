@@ -1,12 +1,15 @@
 """Why a model predicts what it predicts
 
-A column counts by what changes without it. Over all rows: how much worse the score gets if the
-column is shuffled, or how much the predictions move if there is no truth to score by. For one row:
-how the prediction moves if the column takes its usual value. Trees also show the row's path,
-support vector machines the training rows that pull most, linear models their coefficients.
+Over all rows a column counts by what changes without it: how much worse the score gets if the
+column is shuffled, or how much the predictions move if there is no truth to score by. For one row,
+contributions of the columns add up to the output (`inspection/shapley/coalitions.py`). Trees also
+show the row's path, support vector machines the training rows that pull most, linear models their
+coefficients.
 """
 
 import numpy as np
+
+from mlreplica.inspection.shapley.coalitions import by_permutations, exact
 
 from .metrics import DEFAULT, METRICS
 from .model import truth
@@ -14,6 +17,9 @@ from .models import core
 
 MOST_ROWS = 2000
 REPEATS = 3
+BACKGROUND = 50  # rows that stand for a column that is not known
+FEW = 8  # columns whose coalitions are all asked
+ORDERS = 10
 ODD = {"nan": "missing", "infrequent_sklearn": "rare ones"}
 OUTPUTS = {"predict_proba": "probability", "decision_function": "score", "predict": "value"}
 
@@ -69,40 +75,36 @@ def all_rows(model, frame, X):
 
 
 def one_row(model, X, row):
-    """What counts for one row: how the output moves if a column takes its usual value."""
-    rest, x = model[1:], X[[row]]
+    """What counts for one row: contributions that add up to the output."""
+    rest, x, rng = model[1:], X[[row]], np.random.default_rng(0)
     values, of = output(rest, x)
     prediction = rest.predict(x)[0]
     classes = getattr(rest, "classes_", None)
     k = 0 if classes is None else int(np.flatnonzero(classes == prediction)[0])
-    counted = []
-    for column, place in places(model):
-        Z = x.copy()
-        Z[:, place] = usual(column, X[:, place])
-        moved = float(values[0, k] - output(rest, Z)[0][0, k])
-        counted.append(
-            {"column": column.name, "value": written(column, x[0, place]), "effect": moved}
-        )
+    columns = places(model)
+    groups = np.repeat(np.arange(len(columns)), [len(c.features) for c, _ in columns])
+    others = X[np.sort(rng.permutation(len(X))[:BACKGROUND])]
+    ask = lambda rows: output(rest, rows)[0][:, k]
+    if len(columns) <= FEW:
+        effects, base = exact(ask, x[0], others, groups)
+    else:
+        effects, base = by_permutations(ask, x[0], others, ORDERS, rng, groups)
+    counted = [
+        {"column": c.name, "value": written(c, x[0, place]), "effect": float(effect)}
+        for (c, place), effect in zip(columns, effects[:, 0], strict=True)
+    ]
     counted.sort(key=lambda item: -abs(item["effect"]))
     return {
         "row": row,
         "prediction": prediction.item() if isinstance(prediction, np.generic) else prediction,
         "output": float(values[0, k]),
-        "effect_is": f"change of the {of} because the column has this value, not its usual one",
+        "base": float(base[0]),
+        "effect_is": f"contribution to the {of}: {base[0]:.4g} over rows of this table, plus all "
+        f"contributions, is {values[0, k]:.4g}",
         "columns": counted,
         **path(model, x),
         **pulls(model, x),
     }
-
-
-def usual(column, part):
-    """The median of numbers, the most frequent of categories."""
-    known = part[np.isfinite(part).all(axis=1)]
-    if not len(known):
-        return np.nan
-    if column.kind == "category":
-        return np.bincount(known[:, 0].astype(int)).argmax()
-    return np.median(known, axis=0)
 
 
 def written(column, part):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ._clusters import ChooseKDisplay as ChooseKDisplay
     from ._clusters import ClusterDisplay as ClusterDisplay
     from ._clusters import DendrogramDisplay as DendrogramDisplay
+    from ._contributions import BeeswarmDisplay as BeeswarmDisplay
+    from ._contributions import ContributionDependenceDisplay as ContributionDependenceDisplay
+    from ._contributions import WaterfallDisplay as WaterfallDisplay
     from ._curves import BiasVarianceDisplay as BiasVarianceDisplay
     from ._curves import LearningCurveDisplay as LearningCurveDisplay
     from ._curves import ValidationCurveDisplay as ValidationCurveDisplay
