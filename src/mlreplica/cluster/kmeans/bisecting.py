@@ -25,6 +25,7 @@ from mlreplica.core.iterate import iterate
 from mlreplica.core.validation import new_rows
 
 from .centres import CentreModel, in_range, nearest_centres
+from .distinct import distinct_rows
 from .estimator import KMeans
 from .points import Points
 
@@ -130,9 +131,9 @@ class BisectingKMeans(CentreModel):
 
     def _divide(self, points, w, random):
         """Labels 0 and 1 of some rows, the two centres, and the score of either."""
-        solver, best = KMeans(2, max_iter=self.max_iter), None
+        solver, best, among = KMeans(2, max_iter=self.max_iter), None, distinct_rows(points.X, w)
         for _ in range(self.n_init):
-            C = self._first_centres(points, w, self.init, random, 2)
+            C = self._first_centres(points, w, self.init, random, 2, among)
             found = solver._run(points, w, C, self.tol, np.float64)
             if best is None or found["inertia_"] < best["inertia_"] * (1 - 1e-6):
                 best = found

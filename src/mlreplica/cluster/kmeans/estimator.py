@@ -12,6 +12,7 @@ from mlreplica.core.compat import StrOptions, _fit_context, validate_params
 from mlreplica.core.iterate import iterate
 
 from .centres import CentreModel, in_range, is_array
+from .distinct import distinct_rows
 from .elkan import elkan
 from .lloyd import lloyd
 from .macqueen import macqueen
@@ -158,10 +159,11 @@ class KMeans(CentreModel):
         if scale != 1.0:
             X, init = X * scale, init if not is_array(init) else init * scale
         points, random = Points(X), check_random_state(self.random_state)
-        tol = self._tolerance(points, w)
-        best = None
+        tol, best = self._tolerance(points, w), None
+        among = distinct_rows(X, w) if isinstance(init, str) else None
         for _ in range(starts):
-            found = self._run(points, w, self._first_centres(points, w, init, random), tol, X.dtype)
+            C = self._first_centres(points, w, init, random, among=among)
+            found = self._run(points, w, C, tol, X.dtype)
             if best is None or (
                 found["inertia_"] < best["inertia_"]
                 and not same_partition(found["labels_"], best["labels_"], self.n_clusters)
