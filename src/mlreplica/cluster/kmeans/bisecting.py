@@ -54,7 +54,7 @@ class BisectingKMeans(CentreModel):
     max_iter : int, default=300
         The most passes in a division.
     verbose : int, default=0
-        Accepted for scikit-learn's sake.
+        Whether to write a line per division on standard output.
     tol : float, default=1e-4
         Stop a division when its centres move by less, squared.
     copy_x : bool, default=True
@@ -190,6 +190,7 @@ class BisectingKMeans(CentreModel):
             unit="clusters",
             advice=None,
             publish=publish,
+            verbose=self.verbose > 0,
         )
         vars(self).update(publish(state))
         self._say_if_few(self.labels_)

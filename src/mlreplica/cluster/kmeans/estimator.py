@@ -18,6 +18,8 @@ from .lloyd import lloyd
 from .macqueen import macqueen
 from .points import Points
 
+STRICT = "strict convergence"  # no label has changed
+
 
 def same_partition(a, b, k):
     """Whether two labellings differ in the names of the clusters only."""
@@ -43,7 +45,7 @@ class KMeans(CentreModel):
     tol : float, default=1e-4
         Stop when the centres move by less, squared, relative to the mean variance of the columns.
     verbose : int, default=0
-        Accepted for scikit-learn's sake; use callbacks to watch a fit.
+        Whether to write a line per pass on standard output.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     copy_x : bool, default=True
@@ -197,6 +199,8 @@ class KMeans(CentreModel):
             unit="passes",
             advice=None,
             publish=publish,
+            verbose=self.verbose > 0,
+            reasons=("center shift small" if tol > 0 else STRICT, STRICT),
         )
         C, labels = state.centers, state.labels
         if state.moved:  # the centres have moved since the rows were labelled

@@ -41,6 +41,7 @@ class MiniBatchState(NamedTuple):
     centers: Any
     inertia: float  # J of the batch per row
     smoothed: float  # E of (2)
+    change: float  # Σ ‖change of a centre‖²
     counts: Any  # N_c
     batch: int  # batches so far
 
@@ -96,7 +97,7 @@ class MiniBatchKMeans(CentreModel):
         The most passes' worth of batches.
     batch_size : int, default=1024
     verbose : int, default=0
-        Accepted for scikit-learn's sake; use callbacks to watch a fit.
+        Whether to write a line per batch on standard output.
     compute_labels : bool, default=True
         Whether to label all rows at the end.
     random_state : int, RandomState instance or None, default=None
@@ -220,7 +221,7 @@ class MiniBatchKMeans(CentreModel):
                 best = J, C
         return best[1]
 
-    def _batches(self, X, drawn, C, random, size, origin, tol):
+    def _batches(self, X, drawn, C, random, size, origin):
         """Yield a state once per batch, until there is no more improvement."""
         among, W = drawn
         n, counts, ones = len(among), np.zeros(len(C)), np.ones(size)
@@ -239,14 +240,12 @@ class MiniBatchKMeans(CentreModel):
                 if self.reassignment_ratio > 0:
                     reassign(points, C, counts, self.reassignment_ratio, random)
             if lowest is None and smoothed is None:  # the first batch saw the first centres
-                yield MiniBatchState(C, J, J, counts, 1)
+                yield MiniBatchState(C, J, J, np.inf, counts, 1)
                 smoothed = np.nan
                 continue
             smoothed = J if np.isnan(smoothed) else (1 - alpha) * smoothed + alpha * J
             batch += 1
-            yield MiniBatchState(C, J, smoothed, counts, batch)
-            if tol > 0.0 and ((C - C_old) ** 2).sum() <= tol:
-                return
+            yield MiniBatchState(C, J, smoothed, float(((C - C_old) ** 2).sum()), counts, batch)
             waited = 0 if lowest is None or smoothed < lowest else waited + 1
             lowest = smoothed if lowest is None else min(lowest, smoothed)
             if self.max_no_improvement is not None and waited >= self.max_no_improvement:
@@ -297,11 +296,15 @@ class MiniBatchKMeans(CentreModel):
 
         state = iterate(
             self,
-            self._batches(X, drawn, C, random, size, origin, self._tolerance(points, w)),
+            self._batches(X, drawn, C, random, size, origin),
             max_iter=max(1, self.max_iter * n // size),
+            tol=self._tolerance(points, w) if self.tol > 0.0 else None,
+            watch="change",
             unit="batches",
             advice=None,
             publish=publish,
+            verbose=self.verbose > 0,
+            reasons=("small centers change", "lack of improvement in inertia"),
         )
         vars(self).update(learned(state))
         self.n_iter_ = int(np.ceil(self.n_steps_ * size / n))
