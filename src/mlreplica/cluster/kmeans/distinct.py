@@ -4,7 +4,7 @@ A row of weight 2 and the same row twice are the same data, and must lead to the
 rows are drawn among the distinct ones, each with the sum W of its weights: with u uniform in
 [0, 1), row number
 
-    min { i : W_1 + … + W_i > u (W_1 + W_2 + …) }                                            (8)
+    min { i : W_1 + … + W_i > u (W_1 + W_2 + …) }
 
 is drawn. If all W are equal, rows stand in the order of the data, and a seed draws what it draws in
 scikit-learn. Otherwise they stand in an order of their contents, whatever order they came in: that
@@ -61,7 +61,7 @@ def row_keys(X: Any) -> Any:
 
 
 def distinct_rows(X: Any, w: Any) -> Any:
-    """Distinct rows of positive weight and their weights W, in the order of (8).
+    """Distinct rows of positive weight and their weights W, in the order of draws.
 
     None if all rows are distinct and weigh the same: they are drawn as they stand.
     """
