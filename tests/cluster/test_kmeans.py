@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.cluster
-from hypothesis import given, reject, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +24,7 @@ from mlreplica.cluster import (
     k_means,
     kmeans_plusplus,
 )
+from mlreplica.cluster.kmeans.distinct import distinct_rows, row_keys
 from mlreplica.cluster.kmeans.points import Points
 
 SAME = ("auto", "lloyd", "hamerly", "elkan")
@@ -37,14 +38,16 @@ def blobs(seed, n=300, p=3, k=5, spread=2.0):
 
 
 def naive(X, C, w=None, passes=300):
-    """Lloyd's loop in ten lines; labels, centres, J after each pass."""
+    """Lloyd's loop; labels, centres, J after each pass. Empty clusters get the farthest rows."""
     w = np.ones(len(X)) if w is None else w
     labels, objectives = None, []
     for _ in range(passes):
-        old, labels = labels, ((X[:, None] - C) ** 2).sum(axis=2).argmin(axis=1)
-        C = np.array(
-            [np.average(X[labels == c], axis=0, weights=w[labels == c]) for c in range(len(C))]
-        )
+        D = ((X[:, None] - C) ** 2).sum(axis=2)
+        old, labels = labels, D.argmin(axis=1)
+        owner, far = labels.copy(), np.argsort(-D.min(axis=1))
+        for c, i in zip(np.setdiff1d(range(len(C)), labels), far, strict=False):
+            owner[i] = c
+        C = np.array([np.average(X[owner == c], 0, w[owner == c]) for c in range(len(C))])
         objectives.append(w @ ((X - C[labels]) ** 2).sum(axis=1))
         if old is not None and (old == labels).all():
             break
@@ -56,10 +59,7 @@ def naive(X, C, w=None, passes=300):
 @given(seed=st.integers(0, 1000), p=st.sampled_from([1, 2, 5, 45]), k=st.integers(1, 9))
 def test_same_partition_as_the_naive_loop(algorithm, seed, p, k):
     X, C = blobs(seed, p=p, k=k, n=200)
-    try:
-        labels, centers, objectives = naive(X + 50, C + 50)
-    except ZeroDivisionError:  # the naive loop does not mend an empty cluster
-        reject()
+    labels, centers, objectives = naive(X + 50, C + 50)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = KMeans(k, init=C + 50, n_init=1, tol=0, algorithm=algorithm).fit(X + 50)
@@ -278,14 +278,58 @@ def test_mini_batches_come_close_and_learn_from_a_stream():
     assert -stream.score(X) < 2 * best
 
 
-RANDOM = "rows are drawn: a repeated one is drawn otherwise (left out by scikit-learn too)"
-LEFT_OUT = {
-    f"check_sample_weight_equivalence_on_{kind}_data": RANDOM for kind in ("dense", "sparse")
-}
+@pytest.mark.parametrize("model", [KMeans, MiniBatchKMeans, BisectingKMeans])
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1000), sparse=st.booleans())
+def test_a_weight_is_a_repetition_in_random_starts_too(model, init, seed, sparse):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3)) * (rng.random((40, 3)) < 0.8)
+    w = rng.integers(0, 4, 40)
+    order, fit = rng.permutation(40), model(4, init=init, n_init=2, random_state=seed)
+    weighted, repeated = X[order], np.repeat(X, w, axis=0)
+    if sparse:
+        weighted, repeated = sp.csr_array(weighted), sp.csr_array(repeated)
+    centers = fit.fit(weighted, sample_weight=w[order]).cluster_centers_
+    assert_allclose(fit.fit(repeated).cluster_centers_, centers, rtol=1e-9, atol=1e-9)
+    centers = fit.fit(weighted, sample_weight=0.1 * w[order]).cluster_centers_
+    assert_allclose(fit.fit(repeated).cluster_centers_, centers, rtol=1e-9, atol=1e-9)
 
 
-@parametrize_with_checks(
-    [KMeans(2), MiniBatchKMeans(2), BisectingKMeans(2)], expected_failed_checks=lambda _: LEFT_OUT
-)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), p=st.sampled_from([1, 3, 20]), levels=st.integers(1, 40))
+def test_distinct_rows_are_those_that_numpy_finds(seed, p, levels):
+    rng = np.random.default_rng(seed)
+    X, w = rng.integers(-levels, levels, (50, p)) / 3, rng.integers(0, 3, 50).astype(float)
+    X[X == 0] *= rng.choice([-1.0, 1.0], np.count_nonzero(X == 0))  # 0 and −0 are equal
+    unique, group = np.unique(X[w > 0], axis=0, return_inverse=True)
+    total = np.bincount(group.ravel(), w[w > 0])
+    for rows in (X, sp.csr_array(X), X.astype(np.float32)):
+        found, W = distinct_rows(rows, w)
+        order = np.lexsort(X[found].T[::-1])
+        assert_array_equal(X[found][order], unique)
+        assert_array_equal(W[order], total)
+    assert_array_equal(row_keys(X), row_keys(sp.csr_array(X)))
+
+
+def test_rows_that_weigh_the_same_are_drawn_as_they_stand():
+    X, _ = blobs(1)
+    assert distinct_rows(X, np.full(300, 0.3)) is None
+    assert distinct_rows(np.c_[np.zeros(300), X], np.ones(300)) is None
+    rows, W = distinct_rows(np.repeat(X, 3, axis=0), np.ones(900))
+    assert_array_equal(rows, np.arange(0, 900, 3))
+    assert_array_equal(W, 3.0)
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_fewer_distinct_rows_than_centres(init):
+    X = np.repeat([[0.0], [5.0], [9.0]], 4, axis=0)
+    for model in (KMeans, MiniBatchKMeans):
+        with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(3\)"):
+            found = model(5, init=init, random_state=0).fit(X)
+        assert found.inertia_ == 0.0
+
+
+@parametrize_with_checks([KMeans(2), MiniBatchKMeans(2), BisectingKMeans(2)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

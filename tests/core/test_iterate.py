@@ -78,6 +78,33 @@ def test_a_spent_budget_warns_with_the_number_and_advice():
     assert model.n_iter_ == 3
 
 
+def test_verbose_writes_a_line_per_state_and_why_it_ended(capsys):
+    estimator, closed = Halving(), []
+
+    def solver():
+        try:
+            yield from halve(np.zeros(1), until=0.1)
+        finally:
+            closed.append(True)
+
+    iterate(estimator, solver(), max_iter=9, tol=0.25, verbose=1)
+    assert closed == [True]
+    assert capsys.readouterr().out.splitlines() == [
+        "[Halving] Initialization complete",
+        "[Halving] Iteration 1, gap 0.5",
+        "[Halving] Iteration 2, gap 0.25",
+        "[Halving] Converged (small change): gap 0.25 within tolerance 0.25 after 2 epochs",
+    ]
+    iterate(estimator, solver(), max_iter=9, verbose=3, reasons=("", "no more halves"))
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "[Halving] Iteration 1, gap 0.5",
+        "[Halving] Iteration 3, gap 0.125",
+        "[Halving] Converged (no more halves) after 4 epochs",
+    ]
+    iterate(estimator, solver(), max_iter=9)
+    assert capsys.readouterr().out == ""
+
+
 def test_an_interrupted_fit_keeps_the_last_state_and_raises_again():
     model = Halving(interrupt_at=2)
     with pytest.raises(KeyboardInterrupt) as interrupt:

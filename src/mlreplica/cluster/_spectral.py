@@ -54,6 +54,7 @@ from mlreplica.core.compat import (
     validate_params,
 )
 from mlreplica.core.formulas.kernels import RBF
+from mlreplica.core.iterate import say
 
 from .kmeans.estimator import KMeans
 
@@ -179,11 +180,17 @@ def discretize(H, *, max_svd_restarts=30, n_iter_max=20, random_state=None):
     raise np.linalg.LinAlgError("SVD did not converge")
 
 
-def labels_of(A, k, components, solver, tol, assign, n_init, random):
-    """Labels of the rows of an affinity."""
-    H = spectral_rows(A, k if components is None else components, solver, tol, random)
+def labels_of(model, A, random):
+    """Labels of the rows of an affinity, by the parameters of a `SpectralClustering`."""
+    k, components = model.n_clusters, model.n_components
+    components = k if components is None else components
+    H = spectral_rows(A, components, model.eigen_solver, model.eigen_tol, random)
+    assign = model.assign_labels
+    if model.verbose:
+        say(model, f"Computing label assignment using {assign}")
     if assign == "kmeans":
-        return KMeans(k, n_init=n_init, random_state=random).fit(H).labels_
+        found = KMeans(k, n_init=model.n_init, random_state=random, verbose=model.verbose).fit(H)
+        return found.labels_
     return cluster_qr(H) if assign == "cluster_qr" else discretize(H, random_state=random)
 
 
@@ -218,7 +225,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     n_jobs : int, default=None
         Threads for neighbours; None for all.
     verbose : bool, default=False
-        Accepted for scikit-learn's sake.
+        Whether to write on standard output how labels are found, and every pass of k-means.
 
     Attributes
     ----------
@@ -341,16 +348,8 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         k = self.n_clusters
         if k > X.shape[0]:
             raise ValueError(f"n_clusters={k} must be at most n_samples={X.shape[0]}.")
-        self.labels_ = labels_of(
-            self.affinity_matrix_,
-            k,
-            self.n_components,
-            self.eigen_solver,
-            self.eigen_tol,
-            self.assign_labels,
-            self.n_init,
-            check_random_state(self.random_state),
-        )
+        random = check_random_state(self.random_state)
+        self.labels_ = labels_of(self, self.affinity_matrix_, random)
         return self
 
     def _affinities(self, X):
@@ -443,6 +442,7 @@ def spectral_clustering(
             n_init=n_init,
             eigen_tol=eigen_tol,
             assign_labels=assign_labels,
+            verbose=verbose,
         )
         .fit(A)
         .labels_

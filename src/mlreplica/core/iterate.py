@@ -8,21 +8,27 @@ and knows nothing of tolerances, budgets, progress bars or histories. `iterate` 
 It ends when the watched number is small enough, when the generator ends, when a callback says so,
 or when the budget is spent; only the last is worth a warning, which carries the number and advice.
 An interrupt (Ctrl-C) publishes the last state on the estimator and is raised again, so that a
-half-fitted model can be looked at but never passes for a whole one. This file is the only place
-that speaks the protocol of `sklearn.callback`, which is still young.
+half-fitted model can be looked at but never passes for a whole one. With `verbose` every state is
+a line on standard output, the same for all estimators:
+
+    [KMeans] Iteration 3, inertia 1204.5, shift 0.013, moved 41
+
+This file is the only place that speaks the protocol of `sklearn.callback`, which is still young.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from numbers import Real
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin as CallbackSupport
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["CallbackSupport", "attributes_set_by", "iterate"]
+__all__ = ["CallbackSupport", "attributes_set_by", "iterate", "say"]
 
 
 def iterate(
@@ -38,6 +44,8 @@ def iterate(
     X: Any = None,
     y: Any = None,
     metadata: dict[str, Any] | None = None,
+    verbose: int = 0,
+    reasons: tuple[str, str] = ("small change", "nothing left to improve"),
 ) -> Any:
     """Drive a solver to its end, set `estimator.n_iter_` and return the last state.
 
@@ -58,11 +66,22 @@ def iterate(
         during the fit; an interrupt sets these attributes before it is raised again.
     X, y, metadata
         Handed to the callbacks that ask for them.
+    verbose : int, default=0
+        Write a line for the first state and for every `verbose`-th one; 0 for none.
+    reasons : pair of str
+        What these lines say if the watched number is small enough, and if the solver ends.
     """
+    if verbose:
+        states = _spoken(estimator, states, int(verbose))
     drive = with_callbacks(_drive) if getattr(estimator, "_skl_callbacks", None) else _drive
     data = {"X": X, "y": y, "metadata": metadata}
     state, n, why = drive(estimator, states, max_iter, tol, watch, unit, publish, data)
     estimator.n_iter_ = n
+    if verbose and why == "converged":
+        number = f"{watch} {getattr(state, watch):.3g} within tolerance {tol:.3g}"
+        say(estimator, f"Converged ({reasons[0]}): {number} after {n} {unit}")
+    elif verbose and why == "ended":
+        say(estimator, f"Converged ({reasons[1]}) after {n} {unit}")
     if why == "budget" and advice is not None:
         reached = "" if tol is None else f"{watch} {getattr(state, watch):.1e} > {tol:.1e} "
         warnings.warn(
@@ -114,6 +133,28 @@ def _drive(
         attributes = publish(state) if publish and state is not None else None
         task.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=attributes, **data)
     return state, n, why
+
+
+def say(estimator: Any, text: str) -> None:
+    """Write a line on standard output, where users of `verbose` look for it."""
+    sys.stdout.write(f"[{type(estimator).__name__}] {text}\n")
+
+
+def _spoken(estimator: Any, states: Iterator[Any], every: int) -> Iterator[Any]:
+    """The same states; the numbers of every so many are written down."""
+    say(estimator, "Initialization complete")
+    try:
+        for n, state in enumerate(states, 1):
+            if n == 1 or n % every == 0:
+                numbers = [
+                    f"{name} {value:.6g}"
+                    for name, value in state._asdict().items()
+                    if isinstance(value, Real)
+                ]
+                say(estimator, ", ".join([f"Iteration {n}", *numbers]))
+            yield state
+    finally:
+        _close(states)
 
 
 def _close(states: Iterator[Any]) -> None:

@@ -316,6 +316,7 @@ class Mixture(CallbackSupport, DensityMixin, ValidatedOnce, BaseEstimator):
             unit="steps",
             advice=None,
             publish=publish,
+            verbose=self.verbose and self.verbose_interval,
         )
         return state.attributes | {
             "lower_bound_": state.lower_bound,

@@ -79,7 +79,7 @@ class BayesianGaussianMixture(Mixture):
     random_state : int, RandomState instance or None, default=None
     warm_start : bool, default=False
     verbose, verbose_interval : int
-        Accepted for scikit-learn's sake; use callbacks to watch a fit.
+        If `verbose`, every `verbose_interval`-th step writes a line on standard output.
     missing : {"error", "marginalise"}, default="error"
         Whether NaN is refused, or left out of the likelihood (at the expected precision).
 

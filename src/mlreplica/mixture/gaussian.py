@@ -88,7 +88,7 @@ class GaussianMixture(Mixture):
     warm_start : bool, default=False
         Whether to start from the last fit.
     verbose, verbose_interval : int
-        Accepted for scikit-learn's sake; use callbacks to watch a fit.
+        If `verbose`, every `verbose_interval`-th step writes a line on standard output.
     missing : {"error", "marginalise"}, default="error"
         Whether NaN is refused, or left out of the likelihood exactly.
 

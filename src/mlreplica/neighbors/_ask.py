@@ -32,8 +32,7 @@ class KNeighboursMixin:
         neigh_ind : ndarray of shape (n_queries, n_neighbors)
             Indices of the rows.
         """
-        if "n_samples_fit_" not in vars(self):
-            check_is_fitted(self)
+        require_fit(self)
         if n_neighbors is None:
             n_neighbors = self.n_neighbors
         elif not isinstance(n_neighbors, Integral):
@@ -110,7 +109,7 @@ class RadiusNeighboursMixin:
 
     def _radius_search(self, X, radius, sort_results):
         """The rows within a radius as (start, distances, indices)."""
-        check_is_fitted(self)
+        require_fit(self)
         radius = self.radius if radius is None else radius
         start, D, N = self._within(None if X is None else self._rows(X), radius)
         if sort_results:
@@ -141,6 +140,12 @@ class RadiusNeighboursMixin:
         check_mode(mode)
         start, D, N = self._radius_search(X, radius, sort_results)
         return graph_of(start, D, N, self.n_samples_fit_, mode)
+
+
+def require_fit(model):
+    """Raise unless the model is fitted; scikit-learn's own check takes 10 µs."""
+    if "n_samples_fit_" not in vars(model):
+        check_is_fitted(model)
 
 
 def check_mode(mode):

@@ -127,6 +127,21 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self.fit(X).transform(X)
 
+    def transform(self, X):
+        """Return the graph of the neighbours among the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples_transform, n_features)
+            Rows.
+
+        Returns
+        -------
+        Xt : sparse matrix of shape (n_samples_transform, n_samples_fit)
+        """
+        check_is_fitted(self)
+        return self._graph(X)
+
 
 class KNeighborsTransformer(GraphTransformer, KNeighboursMixin, NeighboursBase):
     __doc__ = f"""The graph of the k nearest rows.
@@ -181,19 +196,8 @@ class KNeighborsTransformer(GraphTransformer, KNeighboursMixin, NeighboursBase):
         )
         self.mode = mode
 
-    def transform(self, X):
-        """Return the graph of the nearest training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_transform, n_features)
-            Rows.
-
-        Returns
-        -------
-        Xt : sparse matrix of shape (n_samples_transform, n_samples_fit)
-        """
-        check_is_fitted(self)
+    def _graph(self, X):
+        """Of the k nearest."""
         k = self.n_neighbors + (self.mode == "distance")
         return self.kneighbors_graph(X, mode=self.mode, n_neighbors=k)
 
@@ -248,19 +252,8 @@ class RadiusNeighborsTransformer(GraphTransformer, RadiusNeighboursMixin, Neighb
         )
         self.mode = mode
 
-    def transform(self, X):
-        """Return the graph of the training rows within the radius.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_transform, n_features)
-            Rows.
-
-        Returns
-        -------
-        Xt : sparse matrix of shape (n_samples_transform, n_samples_fit)
-        """
-        check_is_fitted(self)
+    def _graph(self, X):
+        """Of all within the radius."""
         return self.radius_neighbors_graph(X, mode=self.mode, sort_results=True)
 
 

@@ -34,6 +34,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
 from mlreplica.core.formulas.distances import distance_named
+from mlreplica.core.iterate import say
 from mlreplica.core.rows.walk import steps
 from mlreplica.core.space.matrix import distance_matrix
 
@@ -60,7 +61,8 @@ class NeighborhoodComponentsAnalysis(
     callback : callable, default=None
         Called with (L flattened, step) after each step.
     verbose : int, default=0
-        Warn if the optimiser has not converged.
+        Whether to write a line per step on standard output, and to warn if the optimiser has not
+        converged.
     random_state : int, RandomState instance or None, default=None
         Draws L for `init="random"`, and in PCA.
 
@@ -156,6 +158,15 @@ class NeighborhoodComponentsAnalysis(
         self.random_state_ = check_random_state(self.random_state)
         start = self._start(X, codes, init)
         self.n_iter_ = 0
+
+        def after_step(intermediate_result):
+            if self.callback is not None:
+                self.callback(intermediate_result.x, self.n_iter_)
+            if self.verbose:
+                objective = -intermediate_result.fun
+                say(self, f"Iteration {self.n_iter_}, objective {objective:.6g}")
+            self.n_iter_ += 1
+
         found = minimize(
             lambda L: negative(agreement(L.reshape(-1, X.shape[1]), X, codes)),
             start.ravel(),
@@ -163,7 +174,7 @@ class NeighborhoodComponentsAnalysis(
             method="L-BFGS-B",
             tol=self.tol,
             options={"maxiter": self.max_iter},
-            callback=self._after_step,
+            callback=after_step,
         )
         self.components_ = found.x.reshape(-1, X.shape[1])
         if self.verbose and not found.success:
@@ -173,11 +184,6 @@ class NeighborhoodComponentsAnalysis(
                 stacklevel=2,
             )
         return self
-
-    def _after_step(self, L):
-        if self.callback is not None:
-            self.callback(L, self.n_iter_)
-        self.n_iter_ += 1
 
     def _checked_start(self, X):
         """`init`, if its shape fits."""

@@ -189,7 +189,7 @@ class NeighboursBase(MultiOutputMixin, BaseEstimator):
     def _keep_target(self, y):
         """Classes by number, or the numbers themselves."""
         if not is_classifier(self):
-            self._y = y
+            self._y = np.ascontiguousarray(y, dtype=np.float64)
             return
         self.outputs_2d_ = y.ndim == 2 and y.shape[1] > 1
         if y.ndim == 2 and not self.outputs_2d_:
@@ -202,7 +202,7 @@ class NeighboursBase(MultiOutputMixin, BaseEstimator):
         check_classification_targets(y)
         columns = np.asarray(y).reshape(len(y), -1).T
         found = [np.unique(column, return_inverse=True) for column in columns]
-        codes = np.stack([k.ravel() for _, k in found], axis=1).astype(np.int64)
+        codes = np.stack([k.ravel() for _, k in found]).astype(np.int64).T  # columns in one piece
         if self.outputs_2d_:
             self.classes_, self._y = [classes for classes, _ in found], codes
         else:

@@ -125,7 +125,7 @@ class ClassVote(Vote):
         return self.classes_ if self.outputs_2d_ else [self.classes_]
 
     def _votes(self, X):
-        """Votes for each class, (queries, classes), for each target; and who has no neighbour."""
+        """Votes for each class, (queries, classes), for each target; and where neighbours start."""
         start, D, N = self._neighbours(X)
         w = self._weights(start, D)
         found = []
@@ -133,7 +133,7 @@ class ClassVote(Vote):
             votes = np.zeros((len(start) - 1, len(classes)))
             add_votes(start, N, w, np.ascontiguousarray(codes), votes)
             found.append(votes)
-        return found, start[1:] == start[:-1]
+        return found, start
 
     def _checked_votes(self, X):
         """The votes, none of which are all 0."""
@@ -185,7 +185,8 @@ class ClassVote(Vote):
         shares = []
         for v in self._checked_votes(X):
             total = v.sum(axis=1, keepdims=True)
-            shares.append(v / np.where(total == 0.0, 1.0, total))
+            total[total == 0.0] = 1.0
+            shares.append(v / total)
         return shares if self.outputs_2d_ else shares[0]
 
     def score(self, X, y, sample_weight=None):
@@ -229,10 +230,10 @@ class NumberVote(Vote):
         y : ndarray of shape (n_queries,) or (n_queries, n_outputs)
         """
         start, D, N = self._neighbours(X)
-        Y = np.ascontiguousarray(self._targets(), dtype=np.float64)
+        Y = self._targets()
         sums = np.zeros((len(start) - 1, Y.shape[1]))
         add_targets(start, N, self._weights(start, D), Y, sums)
-        if (start[1:] == start[:-1]).any():
+        if self.radius is not None and not np.diff(start).all():
             warnings.warn(
                 "One or more samples have no neighbors within specified radius; predicting NaN.",
                 stacklevel=2,

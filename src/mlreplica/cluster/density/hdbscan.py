@@ -163,6 +163,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
         good="no ε; probabilities, outlier scores and a tree of clusters",
         bad="more work than DBSCAN; blind in many dimensions",
         time="O(n log² n) in few dimensions, O(n² p) in many",
+        rescaling="needed: distances depend on the units of the columns",
         memory="O(n (p + m))",
         missing="set apart, with the label −3",
         instead="DBSCAN where the density is known, GaussianMixture for overlapping groups",

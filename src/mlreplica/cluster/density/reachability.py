@@ -11,7 +11,7 @@ row: in every round each tree T finds its shortest edge out,
 
     e(T) = argmin { d_m(x, y) : x ∈ T, y ∉ T },                                              (2)
 
-and all these edges are added, unless they close a circle (where lengths are equal). Trees double
+and all these edges are added, unless they close a cycle (where lengths are equal). Trees double
 in size, so there are at most log₂ n rounds. The search (2) of a row x walks down a tree of space
 and leaves out a branch
 
@@ -147,7 +147,7 @@ def join_components(
     best: Array, source: Array, target: Array, forest: Array, component: Array, edges: Array,
     lengths: Array, k: int,
 ) -> int:  # fmt: skip
-    """Add the best edges that close no circle after the first k; how many there are now."""
+    """Add the best edges that close no cycle after the first k; how many there are now."""
     n = len(forest)
     for c in range(n):
         if component[c] == c and best[c] < np.inf:

@@ -25,6 +25,7 @@ from mlreplica.core.iterate import iterate
 from mlreplica.core.validation import new_rows
 
 from .centres import CentreModel, in_range, nearest_centres
+from .distinct import distinct_rows
 from .estimator import KMeans
 from .points import Points
 
@@ -53,7 +54,7 @@ class BisectingKMeans(CentreModel):
     max_iter : int, default=300
         The most passes in a division.
     verbose : int, default=0
-        Accepted for scikit-learn's sake.
+        Whether to write a line per division on standard output.
     tol : float, default=1e-4
         Stop a division when its centres move by less, squared.
     copy_x : bool, default=True
@@ -130,9 +131,9 @@ class BisectingKMeans(CentreModel):
 
     def _divide(self, points, w, random):
         """Labels 0 and 1 of some rows, the two centres, and the score of either."""
-        solver, best = KMeans(2, max_iter=self.max_iter), None
+        solver, best, among = KMeans(2, max_iter=self.max_iter), None, distinct_rows(points.X, w)
         for _ in range(self.n_init):
-            C = self._first_centres(points, w, self.init, random, 2)
+            C = self._first_centres(points, w, self.init, random, 2, among)
             found = solver._run(points, w, C, self.tol, np.float64)
             if best is None or found["inertia_"] < best["inertia_"] * (1 - 1e-6):
                 best = found
@@ -189,6 +190,7 @@ class BisectingKMeans(CentreModel):
             unit="clusters",
             advice=None,
             publish=publish,
+            verbose=self.verbose > 0,
         )
         vars(self).update(publish(state))
         self._say_if_few(self.labels_)

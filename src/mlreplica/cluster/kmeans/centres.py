@@ -130,18 +130,16 @@ class CentreModel(
             )
         return centers
 
-    def _first_centres(self, points, w, init, random, k=None):
-        """One start, about the origin of the points."""
+    def _first_centres(self, points, w, init, random, k=None, among=None):
+        """One start, about the origin of the points; among: distinct rows and their weights."""
         k = k or self.n_clusters
         if isinstance(init, str):
             if init == "k-means++":
-                rows = plus_plus(points, k, w, random)
-            else:
-                some = np.count_nonzero(w)
-                if some < k:
-                    raise ValueError(f"{some} rows have a positive sample_weight; k={k} need one.")
-                rows = random.choice(points.n, size=k, replace=False, p=w / w.sum())
-            return points.row(rows)
+                return points.row(plus_plus(points, k, w, random, among=among))
+            rows, W = among or (points.all, w)
+            most = min(k, len(rows))
+            some = rows[random.choice(len(rows), size=most, replace=False, p=W / W.sum())]
+            return points.row(np.resize(some, k))  # fewer distinct rows than centres: some twice
         if callable(init):
             X = points.X if points.sparse else (points.X - points.shift).astype(points.X.dtype)
             centers = check_array(init(X, k, random_state=random), dtype=points.X.dtype, order="C")
@@ -216,15 +214,14 @@ class CentreModel(
         """`tol` times the mean variance of the columns of weighted rows."""
         if self.tol == 0:
             return 0.0
-        origin, zero = np.zeros(points.p), np.zeros(points.n, np.int32)
-        if points.sparse or w.min() != w.max():  # else the origin is the mean already
-            origin = points.mean(w)
-        squares = points.squares(origin.reshape(1, -1), zero)
+        if not points.sparse and w.min() == w.max():  # the origin is the mean
+            return self.tol * float(points.norms.mean()) / points.p
+        squares = points.squares(points.mean(w).reshape(1, -1), np.zeros(points.n, np.int32))
         return self.tol * float(w @ squares / w.sum()) / points.p
 
     def _say_if_few(self, labels):
         """Warn of clusters without rows: there are fewer different rows than clusters."""
-        distinct = len(np.unique(labels))
+        distinct = np.count_nonzero(np.bincount(labels))
         if distinct < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({distinct}) found smaller than n_clusters "

@@ -12,10 +12,13 @@ from mlreplica.core.compat import StrOptions, _fit_context, validate_params
 from mlreplica.core.iterate import iterate
 
 from .centres import CentreModel, in_range, is_array
+from .distinct import distinct_rows
 from .elkan import elkan
 from .lloyd import lloyd
 from .macqueen import macqueen
 from .points import Points
+
+STRICT = "strict convergence"  # no label has changed
 
 
 def same_partition(a, b, k):
@@ -42,7 +45,7 @@ class KMeans(CentreModel):
     tol : float, default=1e-4
         Stop when the centres move by less, squared, relative to the mean variance of the columns.
     verbose : int, default=0
-        Accepted for scikit-learn's sake; use callbacks to watch a fit.
+        Whether to write a line per pass on standard output.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     copy_x : bool, default=True
@@ -158,10 +161,11 @@ class KMeans(CentreModel):
         if scale != 1.0:
             X, init = X * scale, init if not is_array(init) else init * scale
         points, random = Points(X), check_random_state(self.random_state)
-        tol = self._tolerance(points, w)
-        best = None
+        tol, best = self._tolerance(points, w), None
+        among = distinct_rows(X, w) if isinstance(init, str) else None
         for _ in range(starts):
-            found = self._run(points, w, self._first_centres(points, w, init, random), tol, X.dtype)
+            C = self._first_centres(points, w, init, random, among=among)
+            found = self._run(points, w, C, tol, X.dtype)
             if best is None or (
                 found["inertia_"] < best["inertia_"]
                 and not same_partition(found["labels_"], best["labels_"], self.n_clusters)
@@ -195,6 +199,8 @@ class KMeans(CentreModel):
             unit="passes",
             advice=None,
             publish=publish,
+            verbose=self.verbose > 0,
+            reasons=("center shift small" if tol > 0 else STRICT, STRICT),
         )
         C, labels = state.centers, state.labels
         if state.moved:  # the centres have moved since the rows were labelled

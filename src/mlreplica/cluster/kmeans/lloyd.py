@@ -25,8 +25,9 @@ long as
     u_i < max(l_i, s_a),                                                                      (6)
 
 and needs no distance at all; in a second look u_i is made exact before a row is compared with all
-centres. Sums are kept up to date by the rows that change sides. A centre that loses its last row is
-put on the row that is farthest from its own centre.
+centres, unless these are so few that it costs as much. Sums are kept up to date by the rows that
+change sides. A centre that loses its last row is put on the row that is farthest from its own
+centre.
 
 Lloyd, Least squares quantization in PCM (1982); Hamerly, Making k-means even faster (2010).
 """
@@ -45,6 +46,7 @@ from .points import Points, Table
 
 MANY = 0.4  # share of doubtful rows above which bounds do not pay …
 PAUSE = 3  # … so that passes do without them for a while
+CHEAP = 256  # k p up to which a second look costs as much as all distances
 SURE = 1.0 + 1e-9  # more than rounding adds to a bound in any number of passes
 
 
@@ -117,22 +119,27 @@ class Bounds:
         m = doubtful(
             self.labels, self.upper, self.lower, half_gap, own, other, part.start, part.stop, rows
         )
+        if table.C.size <= CHEAP:
+            return rows[:m]
         points.own_distances(table, rows[:m], self.labels, self.scratch)
         return rows[
             : still_doubtful(self.labels, self.scratch, self.upper, self.lower, half_gap, m, rows)
         ]
 
-    def assign(self, points: Points, w: Any, table: Table, sums: Sums, moves: Any = None) -> Any:
+    def assign(
+        self, points: Points, w: Any, table: Table, sums: Sums, moves: Any, fresh: bool
+    ) -> Any:
         """Step (2), and the sums of (3); `moves` None compares every row with every centre.
 
-        Returns how many labels changed and how many rows were compared.
+        `fresh` adds up the sums anew. Returns how many labels changed and how many rows were
+        compared.
         """
         k, p = table.C.shape
-        if moves is None:
+        if fresh:
             self.labels_old, self.labels = self.labels, np.full(points.n, -1, np.int32)
             for values in sums:
                 values[:] = 0
-        else:
+        if moves is not None and table.C.size > CHEAP:
             self.scratch = np.empty(points.n)
 
         def of(part: slice) -> Any:
@@ -146,7 +153,7 @@ class Bounds:
         for found, _, _ in parts:
             sums.add(found)
         compared = sum(rows for *_, rows in parts)
-        if moves is None:
+        if fresh:
             return int(np.count_nonzero(self.labels != self.labels_old)), compared
         return sum(moved for _, moved, _ in parts), compared
 
@@ -194,10 +201,10 @@ def lloyd(points: Points, w: Any, C: Any, bounded: bool = True) -> Iterator[KMea
     With `bounded`, (5) and (6) leave rows alone wherever that pays; the labels are the same.
     """
     bounds, sums = Bounds(points), Sums.zero(*C.shape)
-    squares = points.squares(np.zeros((1, points.p)), np.zeros(points.n, np.int32))
-    T, table, moves, pause = float(w @ squares), points.table(C), None, 0
+    T, table, moves, pause = float(w @ points.norms), points.table(C), None, 0
+    fresh = True
     while True:
-        moved, compared = bounds.assign(points, w, table, sums, moves)
+        moved, compared = bounds.assign(points, w, table, sums, moves, fresh)
         C = centres_of(points, w, table, bounds.labels, sums)
         shift = float(((C - table.C) ** 2).sum())
         J = T - float((sums.sums**2).sum(axis=1) @ (1 / np.where(sums.count, sums.total, np.inf)))
@@ -205,5 +212,5 @@ def lloyd(points: Points, w: Any, C: Any, bounded: bool = True) -> Iterator[KMea
         if moved == 0:
             return
         pause = PAUSE if moves is not None and compared > MANY * points.n else pause - 1
-        moves = moves_of(C, table.C) if bounded and pause <= 0 else None
+        moves, fresh = moves_of(C, table.C) if bounded and pause <= 0 else None, not bounded
         table = points.table(C)

@@ -30,6 +30,7 @@ from mlreplica.core.compat import Interval, _fit_context
 from mlreplica.core.iterate import iterate
 
 from .centres import CentreModel, common_range, in_range, is_array, nearest_centres
+from .distinct import distinct_rows
 from .estimator import KMeans
 from .points import Points
 
@@ -40,6 +41,7 @@ class MiniBatchState(NamedTuple):
     centers: Any
     inertia: float  # J of the batch per row
     smoothed: float  # E of (2)
+    change: float  # Σ ‖change of a centre‖²
     counts: Any  # N_c
     batch: int  # batches so far
 
@@ -73,13 +75,13 @@ def step(points, w, C, counts):
     return float(w @ upper)
 
 
-def reassign(points, C, counts, ratio, random):
-    """Put centres that have seen few rows on rows of the batch, in place."""
-    few = counts < ratio * counts.max()
-    if few.sum() > 0.5 * points.n:  # at most half of the batch
-        few[np.argsort(counts)[int(0.5 * points.n) :]] = False
+def reassign(points, C, counts, ratio, random, rows=None):
+    """Put centres that have seen few rows on (some) rows of the batch, in place."""
+    few, rows = counts < ratio * counts.max(), points.all if rows is None else rows
+    if few.sum() > 0.5 * len(rows):  # at most half of the batch
+        few[np.argsort(counts)[int(0.5 * len(rows)) :]] = False
     if few.any():
-        C[few] = points.row(random.choice(points.n, replace=False, size=few.sum()))
+        C[few] = points.row(rows[random.choice(len(rows), replace=False, size=few.sum())])
         counts[few] = counts[~few].min()
 
 
@@ -95,7 +97,7 @@ class MiniBatchKMeans(CentreModel):
         The most passes' worth of batches.
     batch_size : int, default=1024
     verbose : int, default=0
-        Accepted for scikit-learn's sake; use callbacks to watch a fit.
+        Whether to write a line per batch on standard output.
     compute_labels : bool, default=True
         Whether to label all rows at the end.
     random_state : int, RandomState instance or None, default=None
@@ -198,34 +200,37 @@ class MiniBatchKMeans(CentreModel):
         self._init_size = min(size, n)
         return batch, self._init_size
 
-    def _start(self, X, w, init, random, size, origin):
-        """First centres from `size` rows, about the origin."""
-        if size < X.shape[0]:
-            rows = random.randint(0, X.shape[0], size)
-            X, w = X[rows], w[rows]
-        points = batch_points(X, origin)
-        return self._first_centres(points, w if w.any() else np.ones(len(w)), init, random)
+    def _start(self, X, drawn, init, random, size, origin):
+        """First centres from `size` of the rows to draw from, about the origin."""
+        rows, W = drawn
+        if size < len(rows):
+            some = random.randint(0, len(rows), size)
+            rows, W = rows[some], W[some]
+        points = batch_points(X[rows], origin)
+        return self._first_centres(points, W if W.any() else np.ones(len(W)), init, random)
 
-    def _best_start(self, X, w, init, random, starts, size, origin):
+    def _best_start(self, X, drawn, init, random, starts, size, origin):
         """The start whose centres suit a sample best."""
-        some, best = random.randint(0, X.shape[0], size), None
-        sample = batch_points(X[some], origin)
+        rows, W = drawn
+        some, best = random.randint(0, len(rows), size), None
+        sample = batch_points(X[rows[some]], origin)
         for _ in range(starts):
-            C = self._start(X, w, init, random, size, origin)
-            J = float(w[some] @ sample.squares(C, sample.labels(C)))
+            C = self._start(X, drawn, init, random, size, origin)
+            J = float(W[some] @ sample.squares(C, sample.labels(C)))
             if best is None or best[0] > J:
                 best = J, C
         return best[1]
 
-    def _batches(self, X, w, C, random, size, origin, tol):
+    def _batches(self, X, drawn, C, random, size, origin):
         """Yield a state once per batch, until there is no more improvement."""
-        n, counts, ones = X.shape[0], np.zeros(len(C)), np.ones(size)
-        ends = np.cumsum(w / w.sum())
+        among, W = drawn
+        n, counts, ones = len(among), np.zeros(len(C)), np.ones(size)
+        ends = np.cumsum(W / W.sum())
         ends /= ends[-1]
         alpha, smoothed, lowest, waited, since = min(2.0 * size / (n + 1), 1.0), None, None, 0, 0
         batch = 1
         while True:
-            rows = np.searchsorted(ends, random.random_sample(size), side="right")
+            rows = among[np.searchsorted(ends, random.random_sample(size), side="right")]
             points, C_old = batch_points(X[rows], origin), C
             C, since = C.copy(), since + size
             mend = (counts == 0).any() or since >= 10 * len(C)
@@ -235,14 +240,12 @@ class MiniBatchKMeans(CentreModel):
                 if self.reassignment_ratio > 0:
                     reassign(points, C, counts, self.reassignment_ratio, random)
             if lowest is None and smoothed is None:  # the first batch saw the first centres
-                yield MiniBatchState(C, J, J, counts, 1)
+                yield MiniBatchState(C, J, J, np.inf, counts, 1)
                 smoothed = np.nan
                 continue
             smoothed = J if np.isnan(smoothed) else (1 - alpha) * smoothed + alpha * J
             batch += 1
-            yield MiniBatchState(C, J, smoothed, counts, batch)
-            if tol > 0.0 and ((C - C_old) ** 2).sum() <= tol:
-                return
+            yield MiniBatchState(C, J, smoothed, float(((C - C_old) ** 2).sum()), counts, batch)
             waited = 0 if lowest is None or smoothed < lowest else waited + 1
             lowest = smoothed if lowest is None else min(lowest, smoothed)
             if self.max_no_improvement is not None and waited >= self.max_no_improvement:
@@ -264,14 +267,16 @@ class MiniBatchKMeans(CentreModel):
         self : MiniBatchKMeans
         """
         X, w = self._rows(X, sample_weight)
-        starts, (size, init_size) = self._starts(X, 3), self._sizes(X.shape[0])
-        random, n = check_random_state(self.random_state), X.shape[0]
+        starts, random = self._starts(X, 3), check_random_state(self.random_state)
+        drawn = distinct_rows(X, w) or (np.arange(X.shape[0]), w)
+        n = len(drawn[0])
+        size, init_size = self._sizes(n)
         init, scale, rows = self._given_centres(X), in_range(X), X
         if scale != 1.0:
             X, init = X * scale, init if not is_array(init) else init * scale
         points = Points(X)
         origin = points.shift
-        C = self._best_start(X, w, init, random, starts, init_size, origin)
+        C = self._best_start(X, drawn, init, random, starts, init_size, origin)
 
         def learned(state):
             C = ((state.centers + origin) / scale).astype(X.dtype)
@@ -291,11 +296,15 @@ class MiniBatchKMeans(CentreModel):
 
         state = iterate(
             self,
-            self._batches(X, w, C, random, size, origin, self._tolerance(points, w)),
+            self._batches(X, drawn, C, random, size, origin),
             max_iter=max(1, self.max_iter * n // size),
+            tol=self._tolerance(points, w) if self.tol > 0.0 else None,
+            watch="change",
             unit="batches",
             advice=None,
             publish=publish,
+            verbose=self.verbose > 0,
+            reasons=("small centers change", "lack of improvement in inertia"),
         )
         vars(self).update(learned(state))
         self.n_iter_ = int(np.ceil(self.n_steps_ * size / n))
@@ -332,6 +341,7 @@ class MiniBatchKMeans(CentreModel):
         first = not hasattr(self, "cluster_centers_")
         X, w = self._rows(X, sample_weight, reset=first)
         scale, rows = in_range(X) if first else common_range(X, self.cluster_centers_), X
+        drawn = distinct_rows(X, w) or (np.arange(X.shape[0]), w)
         if scale != 1.0:
             X = X * scale
         if first:
@@ -339,9 +349,9 @@ class MiniBatchKMeans(CentreModel):
             init = self._given_centres(X)
             init = init * scale if is_array(init) else init
             self._random_state, self.n_steps_ = check_random_state(self.random_state), 0
-            _, size = self._sizes(X.shape[0])
+            _, size = self._sizes(len(drawn[0]))
             origin = Points(X).shift
-            C = self._start(X, w, init, self._random_state, size, origin)
+            C = self._start(X, drawn, init, self._random_state, size, origin)
             C, self._counts, self._since = C + origin, np.zeros(self.n_clusters), 0
         else:
             C = self.cluster_centers_.astype(np.float64) * scale
@@ -350,13 +360,14 @@ class MiniBatchKMeans(CentreModel):
         origin = np.zeros(X.shape[1]) if sp.issparse(X) else C.mean(axis=0)
         points = batch_points(X, origin)
         C -= origin
-        self._since += min(self.batch_size, X.shape[0])
+        self._since += min(self.batch_size, len(drawn[0]))
         mend = (self._counts == 0).any() or self._since >= 10 * self.n_clusters
         step(points, w, C, self._counts)
         if mend:
             self._since = 0
             if self.reassignment_ratio > 0:
-                reassign(points, C, self._counts, self.reassignment_ratio, self._random_state)
+                ratio, random = self.reassignment_ratio, self._random_state
+                reassign(points, C, self._counts, ratio, random, drawn[0])
         self.cluster_centers_ = ((C + origin) / scale).astype(X.dtype)
         self._n_features_out = len(C)
         self.n_steps_ += 1

@@ -24,6 +24,7 @@ from mlreplica.core.compat import Interval, _check_sample_weight, validate_param
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import run
 
+from .distinct import distinct_rows
 from .points import Points
 
 BLOCK = 1024  # rows whose weights w D² are added up together
@@ -50,16 +51,29 @@ def drawn(values: Any, w: Any, closest: Any, blocks: Any) -> Any:
     return np.array(found)
 
 
-def plus_plus(points: Points, k: int, w: Any, random: Any, trials: int | None = None) -> Any:
-    """Draw k rows by (7); their positions."""
+def drawn_among(u: Any, rows: Any, mass: Any) -> Any:
+    """The same among distinct rows, for shares u of the whole mass."""
+    running = np.cumsum(mass)
+    return rows[np.minimum(np.searchsorted(running, u * running[-1]), len(rows) - 1)]
+
+
+def plus_plus(
+    points: Points, k: int, w: Any, random: Any, trials: int | None = None, among: Any = None
+) -> Any:
+    """Draw k rows by (7); their positions. among: distinct rows and their weights, or None."""
     trials, n, parts = trials or 2 + int(np.log(k)), points.n, points.parts()
     chosen, blocks = np.empty(k, dtype=np.int64), np.empty(-(-n // BLOCK))
-    chosen[0] = random.choice(n, p=w / w.sum())
+    some, W = among or (points.all, w)
+    chosen[0] = some[random.choice(len(some), p=W / W.sum())]
     rows, closest = chosen[:1], np.full(n, np.inf)
     for c in range(k):
         if c:
-            block_sums(w, closest, blocks)
-            rows = drawn(random.uniform(size=trials) * blocks.sum(), w, closest, blocks)
+            u = random.uniform(size=trials)
+            if among is None:
+                block_sums(w, closest, blocks)
+                rows = drawn(u * blocks.sum(), w, closest, blocks)
+            else:
+                rows = drawn_among(u, some, W * closest[some])
         found = run(partial(points.nearer, points.row(rows), w, closest), parts)
         best = int(np.argmin(sum(left for _, left in found)))
         for part, (D, _) in zip(parts, found, strict=True):
@@ -99,7 +113,9 @@ def kmeans_plusplus(
     x_squared_norms : array-like of shape (n_samples,), default=None
         Accepted for scikit-learn's sake; not needed.
     random_state : int, RandomState instance or None, default=None
-        The same seed draws the same rows as scikit-learn, up to rounding.
+        Where all rows are distinct and weigh the same, a seed draws the same rows as in
+        scikit-learn, up to rounding. Otherwise a row of weight 2 and a row that stands twice are
+        drawn alike, in whatever order rows come.
     n_local_trials : int, default=None
         Candidates per centre; 1 is the plain method, None means 2 + log k.
 
@@ -128,7 +144,8 @@ def kmeans_plusplus(
             f"be equal to the length of n_samples {n}."
         )
     random = check_random_state(random_state)
-    indices = plus_plus(Points(rows), n_clusters, w, random, n_local_trials)
+    among = distinct_rows(rows, w)
+    indices = plus_plus(Points(rows), n_clusters, w, random, n_local_trials, among)
     if isinstance(X, list):
         X = rows
     centers = X[indices] if not hasattr(X, "iloc") else rows[indices]

@@ -32,7 +32,8 @@ from .walk import nearest, nearest_of_all, within
 ROOM = 1 << 16  # neighbours within a radius that one buffer holds at first
 PROBES = 48  # queries by which `auto` measures a tree
 FEW = 512  # points among which any way is fast
-MANY = 32  # queries from which products pay
+MANY = 32  # queries from which products and threads pay
+NOBODY = np.full(MANY, -1)  # for few queries, none of which is one of the rows
 LARGE, SMALL = 1e100, 1e-100  # numbers whose powers may overflow or vanish
 
 
@@ -127,19 +128,13 @@ class NeighbourIndex:
         """Reduced distances and indices of the k nearest, by a tree."""
         m, tree, known = len(Q), self.tree(kind), self.distance
         D, N = np.empty((m, k)), np.empty((m, k), np.int64)
-        formula = known.code, known.p, known.address
+        if m < MANY:
+            self.measured = walk_tree(tree, known, Q, own, D, N)
+            return D, N
 
         def part(rows: slice) -> int:
-            asked, found, r = (Q[rows], own[rows]), (D[rows], N[rows]), np.empty(tree.block)
-            if not len(tree.first):
-                nearest_of_all(*tree[:2], *formula, *asked, r, *found)
-                return tree.leaves * len(asked[0])
-            waiting, least = np.empty(DEPTH, np.int64), np.empty(DEPTH)
-            return int(nearest(*tree[:6], *formula, *asked, r, waiting, least, *found))
+            return walk_tree(tree, known, Q[rows], own[rows], D[rows], N[rows])
 
-        if m < MANY:
-            self.measured = part(slice(0, m))
-            return D, N
         parts = split(m, 8 * n_threads(n_jobs), least=16)
         self.measured = sum(run(part, parts, n_jobs=n_jobs))
         return D, N
@@ -154,7 +149,7 @@ class NeighbourIndex:
         """
         Q = self._queries(Q)
         m, n = len(Q), len(self.Z)
-        own = np.full(m, -1) if own is None else own
+        own = nobody(m) if own is None else own
         if self.distance.python:
             return self._nearest_by_python(Q, k, own)
         if self.algorithm == "brute" and self.distance.euclidean and m >= MANY and 8 * k < n > FEW:
@@ -164,8 +159,10 @@ class NeighbourIndex:
                 D[undone], N[undone] = self._walk(Q[undone], k, own[undone], "kd_tree", n_jobs)
         else:
             D, N = self._walk(Q, k, own, self.algorithm, n_jobs)
-        if self.distance.homogeneous and m and not D[:, -1].max() < np.inf:
-            return self._nearest_of_far(Q, k, own, n_jobs)
+        if self.distance.homogeneous and m:
+            far = D[0, -1] if m == 1 else D[:, -1].max()
+            if not far < np.inf:
+                return self._nearest_of_far(Q, k, own, n_jobs)
         return self._distances(D), N
 
     def _nearest_of_far(
@@ -217,17 +214,17 @@ class NeighbourIndex:
         """
         Q = self._queries(Q)
         m, known = len(Q), self.distance
-        own = np.full(m, -1) if own is None else own
+        own = nobody(m) if own is None else own
+        limit = np.empty(m)
         with np.errstate(over="ignore"):
-            limit = known.reduce(np.asarray(radius, dtype=float) / self.unit)
-        limit = np.broadcast_to(limit, (m,)).copy()
+            limit[:] = known.reduce(np.asarray(radius, dtype=float) / self.unit)
         if known.python:
             return self._within_by_python(Q, limit, own)
         rest = (*self.tree(self.algorithm)[:7], known.code, known.p, known.address)
         ends = np.empty(m, np.int64)
 
         def part(rows: slice) -> list[tuple[Array, Array]]:
-            found, at, before, room = [], 0, 0, ROOM
+            found, at, before, room = [], 0, 0, ROOM if m >= MANY else ROOM // 64
             query, stop = (Q[rows], own[rows], limit[rows]), ends[rows]
             while at < len(stop):
                 D, N = np.empty(room), np.empty(room, np.int64)
@@ -241,14 +238,29 @@ class NeighbourIndex:
                 at, before = done, before + used
             return found
 
-        parts = split(m, 8 * n_threads(n_jobs), least=16)
-        pieces = run(part, parts, n_jobs=n_jobs) if m else []
+        parts = [slice(0, m)] if m < MANY else split(m, 8 * n_threads(n_jobs), least=16)
+        pieces = [part(parts[0])] if m < MANY else run(part, parts, n_jobs=n_jobs)
         start = np.zeros(m + 1, np.int64)
-        for rows in parts if m else []:
+        for rows in parts:
             start[rows.start + 1 : rows.stop + 1] = ends[rows] + start[rows.start]
-        D = np.concatenate([np.empty(0), *(d for piece in pieces for d, _ in piece)])
-        N = np.concatenate([np.empty(0, np.int64), *(i for piece in pieces for _, i in piece)])
+        found = [arrays for piece in pieces for arrays in piece] or [(np.empty(0), NOBODY[:0])]
+        D, N = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
         return start, self._distances(D), N
+
+
+def walk_tree(tree: SpaceTree, known: Distance, Q: Array, own: Array, D: Array, N: Array) -> int:
+    """Fill D and N with the nearest points of each query; returns how many leaves were measured."""
+    formula, r = (known.code, known.p, known.address), np.empty(tree.block)
+    if not len(tree.first):
+        nearest_of_all(*tree[:2], *formula, Q, own, r, D, N)
+        return tree.leaves * len(Q)
+    waiting, least = np.empty(DEPTH, np.int64), np.empty(DEPTH)
+    return int(nearest(*tree[:6], *formula, Q, own, r, waiting, least, D, N))
+
+
+def nobody(m: int) -> Array:
+    """m queries, none of which is one of the rows."""
+    return NOBODY[:m] if m <= MANY else np.full(m, -1)
 
 
 def unit_of(distance: Distance, Z: Array) -> float:
