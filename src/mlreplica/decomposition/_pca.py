@@ -243,7 +243,8 @@ default="auto"
             )
         m = None
         if sample_weight is None and self.svd_solver in {"auto", "covariance_eigh"} and is_tall(X):
-            m = moments_of(X)  # if they are finite, so is X
+            with np.errstate(over="ignore", invalid="ignore"):
+                m = moments_of(X)  # if they are finite, so is X
         if (m is not None and m.finite()) or is_plain_array(X, contiguous=False):
             forget_names(self, X)
         else:
