@@ -79,7 +79,8 @@ class PCA(ValidatedOnce, CallbackSupport, GaussianProjection, BaseEstimator):
     copy : bool, default=True
         Kept for scikit-learn: X is never overwritten.
     whiten : bool, default=False
-        Scale the components to unit variance.
+        Scale the components to unit variance. The Gaussian model of the rows, and with it `score`,
+        does not depend on this; in scikit-learn it does.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized", "lanczos"}, \
 default="auto"
         - "auto": products of columns (or of rows, if these are fewer) up to 2000 of them, followed
