@@ -110,7 +110,7 @@ def test_sparse_counts_must_be_finite(kind, bad):
     X, y = problem()
     X = sp.csr_array(X.astype(float))
     X.data[7] = bad
-    with pytest.raises(ValueError, match="contains NaN|contains infinity"):
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         kind().fit(X, y)
 
 
@@ -118,7 +118,7 @@ def test_categories_never_seen_are_named():
     X, y = problem()
     model = CategoricalNB().fit(X, y)
     with pytest.raises(IndexError, match="column 2 had"):
-        model.predict(X + [0, 0, 9, 0, 0])
+        model.predict(X + 9 * np.eye(5, dtype=int)[2])
     with pytest.raises(ValueError, match="Negative values"):
         model.predict(X - 1)
 

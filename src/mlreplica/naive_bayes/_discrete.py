@@ -45,7 +45,7 @@ def add_dense(X, code, s, cut, sums, notes):
 
     notes ← how many entries are negative, and the sum of all, which shows whether all are finite.
     """
-    negative, total, binary = 0, 0.0, cut == cut
+    negative, total, binary = 0, 0.0, not np.isnan(cut)
     for i in range(len(X)):
         x, t, w = X[i], sums[code[i]], s[i]
         for j in range(len(x)):
@@ -61,7 +61,7 @@ def add_dense(X, code, s, cut, sums, notes):
 @kernel
 def add_sparse(start, columns, data, code, s, cut, sums, notes, first, last):
     """The same for the rows first … last − 1 of a CSR matrix."""
-    negative, total, binary = 0, 0.0, cut == cut
+    negative, total, binary = 0, 0.0, not np.isnan(cut)
     for i in range(first, last):
         t, w = sums[code[i]], s[i]
         for k in range(start[i], start[i + 1]):
