@@ -57,7 +57,8 @@ def principal_axes(
 ) -> Axes:
     """All axes of the rows of X, by (7), or by (8) if one of the first `keep` needs it.
 
-    `exact` asks for (8) at once, `scaled` for columns of unit variance; m: moments, if known.
+    `exact` asks for (8) at once, `scaled` for columns of unit variance; m are the moments of
+    the rows, if they are known.
     """
     n, p = X.shape
     if not exact:
