@@ -142,6 +142,31 @@ def test_a_tall_matrix_is_not_copied(solver, dtype):
     assert most < 0.3 * X.nbytes
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.9, 50.0])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_large_rows_about_any_origin(offset, order):
+    """Rows near zero are multiplied where they lie, others about an origin."""
+    X = np.random.default_rng(0).normal(size=(60_000, 20)) * np.arange(1.0, 21.0) ** 0.5
+    Z = X - X.mean(axis=0)
+    model = PCA().fit(np.asarray(X + offset, order=order))
+    assert_allclose(model.explained_variance_, np.linalg.eigvalsh(Z.T @ Z)[::-1] / 59_999)
+    assert_allclose(model.mean_, X.mean(axis=0) + offset, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_large_matrix_must_be_finite(bad):
+    X = np.random.default_rng(0).normal(size=(60_000, 20))
+    X[54_321, 3] = bad
+    with pytest.raises(ValueError, match="Input X contains"):
+        PCA().fit(X)
+
+
+def test_a_large_matrix_whose_squares_overflow_is_refused_with_advice():
+    X = 1e160 * np.random.default_rng(0).normal(size=(60_000, 20))
+    with pytest.raises(ValueError, match="overflowed"):
+        PCA().fit(X)
+
+
 def test_small_components_keep_their_digits_by_a_triangle():
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(500, 4)))[0]

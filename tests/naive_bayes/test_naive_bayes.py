@@ -104,6 +104,25 @@ def test_bad_input_is_refused():
         GaussianNB().fit([[1e300], [-1e300], [0.0]], [0, 0, 0])
 
 
+@pytest.mark.parametrize("kind", [MultinomialNB, ComplementNB, BernoulliNB])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_sparse_counts_must_be_finite(kind, bad):
+    X, y = problem()
+    X = sp.csr_array(X.astype(float))
+    X.data[7] = bad
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        kind().fit(X, y)
+
+
+def test_categories_never_seen_are_named():
+    X, y = problem()
+    model = CategoricalNB().fit(X, y)
+    with pytest.raises(IndexError, match="column 2 had"):
+        model.predict(X + 9 * np.eye(5, dtype=int)[2])
+    with pytest.raises(ValueError, match="Negative values"):
+        model.predict(X - 1)
+
+
 def test_alpha_and_priors_as_in_scikit_learn():
     X, y = problem()
     for options in ({"alpha": 0.3}, {"alpha": [1, 2, 3, 4, 5]}, {"fit_prior": False}):

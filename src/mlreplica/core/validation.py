@@ -95,8 +95,8 @@ def is_plain_array(X: Any, *, contiguous: bool = True) -> bool:
     )
 
 
-def is_plain_csr(X: Any, y: Any, kinds: str) -> bool:
-    """The same for rows in CSR with indices of 32 bits."""
+def is_plain_csr(X: Any, y: Any, kinds: str, *, finite: bool = True) -> bool:
+    """The same for rows in CSR with indices of 32 bits; X may be left for the caller to check."""
     return (
         getattr(X, "format", None) == "csr"
         and X.dtype in FLOATS
@@ -105,7 +105,7 @@ def is_plain_csr(X: Any, y: Any, kinds: str) -> bool:
         and type(y) is np.ndarray
         and y.shape == X.shape[:1]
         and y.dtype.kind in kinds
-        and is_finite(X.data)
+        and (not finite or is_finite(X.data))
         and (y.dtype.kind in "iu" or is_finite(y))
     )
 

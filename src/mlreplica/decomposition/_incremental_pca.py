@@ -40,7 +40,8 @@ class IncrementalPCA(ValidatedOnce, GaussianProjection, BaseEstimator):
     n_components : int, default=None
         Components to keep; None for min(rows of the first batch, columns).
     whiten : bool, default=False
-        Scale the components to unit variance.
+        Scale the components to unit variance. The Gaussian model of the rows, and with it `score`,
+        does not depend on this; in scikit-learn it does.
     copy : bool, default=True
         Kept for scikit-learn: X is never overwritten.
     batch_size : int, default=None

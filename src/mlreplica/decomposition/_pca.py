@@ -41,7 +41,14 @@ from mlreplica.core.compat import Interval, RealNotInt, StrOptions, _fit_context
 from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import checked_weights, forget_names
-from mlreplica.core.rows.axes import Axes, centred_product, eigenpairs, fixed_signs, principal_axes
+from mlreplica.core.rows.axes import (
+    Axes,
+    centred_product,
+    eigenpairs,
+    fixed_signs,
+    moments_of,
+    principal_axes,
+)
 from mlreplica.core.rows.products import Products, centred
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, refuse_overflow
@@ -53,6 +60,7 @@ from ._projection import GaussianProjection, completed, lost_noise
 
 SOLVERS = {"auto", "full", "covariance_eigh", "arpack", "randomized", "lanczos"}
 FEW = 2000  # columns, or rows, up to which a matrix of all products is formed
+LARGE = 1 << 20  # entries of a large matrix
 SHARE = 5  # "auto" looks for a few directions only below min(n, p) / SHARE of them
 DENSE = 500  # rows or columns up to which all singular values cost no more than a few
 RESIDUAL = 1e-10
@@ -71,7 +79,8 @@ class PCA(ValidatedOnce, CallbackSupport, GaussianProjection, BaseEstimator):
     copy : bool, default=True
         Kept for scikit-learn: X is never overwritten.
     whiten : bool, default=False
-        Scale the components to unit variance.
+        Scale the components to unit variance. The Gaussian model of the rows, and with it `score`,
+        does not depend on this; in scikit-learn it does.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized", "lanczos"}, \
 default="auto"
         - "auto": products of columns (or of rows, if these are fewer) up to 2000 of them, followed
@@ -233,7 +242,11 @@ default="auto"
                 f'while "{self.svd_solver}" was passed. See TruncatedSVD for a possible '
                 "alternative."
             )
-        if is_plain_array(X, contiguous=False):
+        m = None
+        if sample_weight is None and self.svd_solver in {"auto", "covariance_eigh"} and is_tall(X):
+            with np.errstate(over="ignore", invalid="ignore"):
+                m = moments_of(X)  # if they are finite, so is X
+        if (m is not None and m.finite()) or is_plain_array(X, contiguous=False):
             forget_names(self, X)
         else:
             X = validate_data(self, X, dtype=FLOATS, accept_sparse=("csr", "csc"))
@@ -250,7 +263,7 @@ default="auto"
             with one_blas_thread():  # all products but those with X are small
                 axes, total = self._few(X, s, k, most)
         else:
-            axes, total = self._all(X, s, k, solver), None
+            axes, total = self._all(X, s, k, solver, m), None
         vars(self).update(self._attributes(X.dtype, axes, total, most))
         return X_all
 
@@ -290,12 +303,13 @@ default="auto"
             solver = "lanczos" if 0 < count < most / SHARE else "full"
         return count, "lanczos" if partial else solver
 
-    def _all(self, X, s, k, solver):
-        """Every axis of the rows."""
+    def _all(self, X, s, k, solver, m):
+        """Every axis of the rows, whose moments m may be known."""
         n, p = X.shape
         if n >= p or (solver == "covariance_eigh" and p <= FEW) or is_sparse(X):
             keep = k if solver == "auto" else 0
-            axes = principal_axes(X, s, keep=keep, exact=solver == "full", scaled=self.standardize)
+            exact, scaled = solver == "full", self.standardize
+            axes = principal_axes(X, s, keep=keep, exact=exact, scaled=scaled, m=m)
         else:
             axes = axes_of_wide(X, s, self.standardize, k, solver != "full")
         return axes._replace(sigma=axes.sigma[: min(n, p)], V=axes.V[: min(n, p)])
@@ -405,6 +419,12 @@ def axes_of_wide(X, s, standardize, keep, squared):
             return Axes(n, mean, scale, np.append(sigma, rest), V)
     sigma, V = np.linalg.svd(A, full_matrices=False)[1:]
     return Axes(n, mean, scale, sigma, V)
+
+
+def is_tall(X):
+    """Whether X is so large, and tall, that a look at its entries costs like a product."""
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS
+    return plain and X.size > LARGE and len(X) >= X.shape[1] <= FEW
 
 
 def counted_rows(X, s):

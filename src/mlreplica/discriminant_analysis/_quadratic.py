@@ -47,7 +47,7 @@ class QuadraticDiscriminantAnalysis(ValidatedOnce, ClassifierMixin, BaseEstimato
     priors : array-like of shape (n_classes,), default=None
         π; the shares of the classes by default.
     reg_param : float, default=0.0
-        r of (1 − r) λ + r.
+        r of (1 − r) λ + r. With r > 0 a class may have fewer rows than there are columns.
     store_covariance : bool, default=False
         Keep the covariance matrices.
     tol : float, default=1e-4

@@ -82,6 +82,16 @@ class CategoricalNB(DiscreteNB):
         return X, y
 
     def _rows(self, X):
+        if (
+            type(X) is np.ndarray
+            and X.dtype == np.int64
+            and X.ndim == 2
+            and X.size > 0
+            and X.shape[1] == self.n_features_in_
+            and "feature_names_in_" not in vars(self)
+            and X.min() >= 0
+        ):
+            return X
         X = validate_data(self, X, dtype="int", reset=False)
         check_non_negative(X, "CategoricalNB (input X)")
         return X
@@ -128,14 +138,15 @@ class CategoricalNB(DiscreteNB):
 
     def _scores(self, X):
         """J of (1)"""
-        J = np.tile(self.class_log_prior_, (len(X), 1))
+        most = X.max(axis=0)
+        for j in np.flatnonzero(most >= self.n_categories_):
+            raise IndexError(
+                f"index {most[j]} is out of bounds: column {j} had {self.n_categories_[j]} "
+                "categories in fit; raise min_categories."
+            )
+        J = self.class_log_prior_
         for j, logs in enumerate(self.feature_log_prob_):
-            if X[:, j].max() >= logs.shape[1]:
-                raise IndexError(
-                    f"index {X[:, j].max()} is out of bounds: column {j} had {logs.shape[1]} "
-                    "categories in fit; raise min_categories."
-                )
-            J += logs.T[X[:, j]]
+            J = J + logs.T[X[:, j]]
         return J
 
     def __sklearn_tags__(self):

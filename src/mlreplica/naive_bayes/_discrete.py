@@ -19,17 +19,19 @@ the class that fits its complement worst (Rennie and others, 2003):
 All three are linear in x, so a prediction is one product.
 """
 
+import math
 import warnings
 from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_non_negative
+from sklearn.utils.validation import check_non_negative, validate_data
 
 from mlreplica.core.compat import Interval
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
+from mlreplica.core.validation import FLOATS
 
 from ._posterior import CARD, NaiveBayes
 
@@ -38,48 +40,58 @@ SHARE = 1 << 16  # entries of X that are worth a thread
 
 
 @kernel
-def add_dense(X, code, s, sums):
-    """sums_k ← sums_k + s_i x_i for each row of class k; the least entry of X."""
-    least = 0.0
+def add_dense(X, code, s, cut, sums, notes):
+    """sums_k ← sums_k + s_i x_i for each row of class k, or s_i [x_i > cut] unless cut is NaN.
+
+    notes ← how many entries are negative, and the sum of all, which shows whether all are finite.
+    """
+    negative, total, binary = 0, 0.0, not np.isnan(cut)
     for i in range(len(X)):
         x, t, w = X[i], sums[code[i]], s[i]
         for j in range(len(x)):
-            t[j] += w * x[j]
-            least = min(least, x[j])
-    return least
+            negative += x[j] < 0.0
+            total += x[j]
+            if binary:
+                t[j] += w if x[j] > cut else 0.0
+            else:
+                t[j] += w * x[j]
+    notes[0], notes[1] = negative, total
 
 
 @kernel
-def add_sparse(start, columns, data, code, s, sums, first, last):
+def add_sparse(start, columns, data, code, s, cut, sums, notes, first, last):
     """The same for the rows first … last − 1 of a CSR matrix."""
-    least = 0.0
+    negative, total, binary = 0, 0.0, not np.isnan(cut)
     for i in range(first, last):
         t, w = sums[code[i]], s[i]
         for k in range(start[i], start[i + 1]):
-            t[columns[k]] += w * data[k]
-            least = min(least, data[k])
-    return least
+            x = data[k]
+            negative += x < 0.0
+            total += x
+            if binary:
+                t[columns[k]] += w if x > cut else 0.0
+            else:
+                t[columns[k]] += w * x
+    notes[0], notes[1] = negative, total
 
 
-def class_sums(X, code, s, K, whom=None):
-    """N_kj, on threads; `whom` refuses negative entries in the name of a class."""
+def class_sums(X, code, s, K, cut=None):
+    """N_kj on threads, of entries or of whether they are above `cut`; negative entries, Σ x."""
     n, p = X.shape
-    s = np.ones(n) if s is None else s
+    s, cut = np.ones(n) if s is None else s, np.nan if cut is None else float(cut)
     entries = X.nnz if is_sparse(X) else X.size
     parts = split(n, n_threads(), 1 + SHARE * n // max(1, entries))
-    sums = np.zeros((len(parts), K, p))
+    sums, notes = np.zeros((len(parts), K, p)), np.zeros((len(parts), 2))
     if is_sparse(X):
         columns = X.indices.astype(np.int32, copy=False).view(np.uint32)
-        triple = X.indptr.astype(np.uint64), columns, X.data.astype(np.float64, copy=False)
-        work = lambda r, t: add_sparse(*triple, code, s, t, np.uint64(r.start), np.uint64(r.stop))
+        rows = X.indptr.astype(np.uint64), columns, X.data.astype(np.float64, copy=False), code, s
+        work = lambda r, t, u: add_sparse(*rows, cut, t, u, np.uint64(r.start), np.uint64(r.stop))
     else:
-        work = lambda r, t: add_dense(
-            np.ascontiguousarray(X[r], dtype=np.float64), code[r], s[r], t
+        work = lambda r, t, u: add_dense(
+            np.ascontiguousarray(X[r], dtype=np.float64), code[r], s[r], cut, t, u
         )
-    least = run(work, parts, sums)
-    if whom is not None and min(least) < 0:
-        check_non_negative(X, f"{whom} (input X)")
-    return sums.sum(axis=0)
+    run(work, parts, sums, notes)
+    return (sums[0] if len(parts) == 1 else sums.sum(axis=0)), *notes.sum(axis=0).tolist()
 
 
 class DiscreteNB(NaiveBayes):
@@ -142,9 +154,14 @@ class DiscreteNB(NaiveBayes):
             return np.maximum(alpha, LEAST)
         return alpha
 
-    def _sums(self, X, code, s, K):
-        """N"""
-        return class_sums(X, code, s, K, type(self).__name__)
+    def _sums(self, X, code, s, K, cut=None):
+        """N, of entries that are finite and, unless they are compared with `cut`, not negative."""
+        N, negative, total = class_sums(X, code, s, K, cut)
+        if not math.isfinite(total):  # an entry, or no more than their sum
+            validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        if negative and self.__sklearn_tags__().input_tags.positive_only:
+            check_non_negative(X, f"{type(self).__name__} (input X)")
+        return N
 
     def _scores(self, X):
         """J of (1), linear in x"""
@@ -322,8 +339,9 @@ class BernoulliNB(DiscreteNB):
             return sp.csr_array((bits, X.indices, X.indptr), shape=X.shape)
         return (self.binarize < X).astype(np.float64)
 
-    def _sums(self, X, code, s, K):
-        return class_sums(self._bits(X), code, s, K)
+    def _sums(self, X, code, s, K, cut=None):
+        """N of (6)"""
+        return super()._sums(X, code, s, K, self.binarize)
 
     def _probabilities(self, alpha):
         """log θ of (6)"""

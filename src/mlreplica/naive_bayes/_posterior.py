@@ -105,7 +105,9 @@ class NaiveBayes(ValidatedOnce, ClassifierMixin, BaseEstimator):
         """Rows, targets and weights, checked once."""
         if first and (
             is_plain(X, y, "iu", contiguous=False)
-            or (self.__sklearn_tags__().input_tags.sparse and is_plain_csr(X, y, "iu"))
+            or (
+                self.__sklearn_tags__().input_tags.sparse and is_plain_csr(X, y, "iu", finite=False)
+            )
         ):
             forget_names(self, X)
         else:

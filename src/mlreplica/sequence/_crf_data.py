@@ -46,6 +46,7 @@ class Pairs(dict):
 
     def __init__(self, number):
         self.number, self.columns, self.values, self.lock = number, [], [], Lock()
+        self.arrays = np.empty(0, dtype=np.int64), np.empty(0)
 
     def __missing__(self, pair):
         """Note what a new pair stands for: column −1 if nothing."""
@@ -59,6 +60,14 @@ class Pairs(dict):
             self.values.append(value)
             code = self[pair] = len(self.columns) - 1
         return code
+
+    def known(self):
+        """Columns and values of all codes, as arrays."""
+        if len(self.arrays[0]) < len(self.columns):
+            with self.lock:
+                columns = np.array(self.columns, dtype=np.int64)
+                self.arrays = columns, np.array(self.values, dtype=np.float64)
+        return self.arrays
 
 
 class Vocabulary:
@@ -95,8 +104,7 @@ class Vocabulary:
         np.cumsum(np.fromiter(map(len, items), np.int64, len(items)), out=ends[1:])
         found = map(pairs.__getitem__, chain.from_iterable(map(dict.items, items)))
         codes = np.fromiter(found, dtype=np.int64, count=ends[-1])
-        columns = np.array(pairs.columns, dtype=np.int64)[codes]
-        values = np.array(pairs.values, dtype=np.float64)[codes]
+        columns, values = (known.take(codes) for known in pairs.known())
         if len(pairs) > 2 * len(self.numbers) + 100_000:  # new words, or numbers: forget them
             self.pairs = Pairs(self.number)
         kept = columns >= 0

@@ -60,7 +60,8 @@ class GaussianHMM(BaseHMM):
     params, init_params : str, default="stmc"
         What to learn, and what to set before: s(tart), t(ransitions), m(eans), c(ovariances).
     implementation : {"scaling", "log"}, default="scaling"
-        How to multiply many probabilities; the results are the same, "scaling" is faster.
+        How to multiply many probabilities; the results are the same, and "scaling" is faster: a
+        sequence that would underflow is done again with logarithms.
     topology : {"ergodic", "left-right"} or array-like of shape (n_components, n_components)
         Which transitions there may be.
     n_init : int, default=1

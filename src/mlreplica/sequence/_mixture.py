@@ -61,6 +61,9 @@ def mix_components(parts, out, first, last):
 class GMMHMM(BaseHMM):
     """Hidden Markov model whose states show Gaussian mixtures: (1), (2).
 
+    Covariances are taken about the new means, as EM asks, so that no step lowers the likelihood;
+    hmmlearn takes them about the old ones, and its first steps differ.
+
     Parameters
     ----------
     n_components : int, default=1
@@ -91,7 +94,8 @@ class GMMHMM(BaseHMM):
         What to learn, and what to set before: s(tart), t(ransitions), m(eans), c(ovariances),
         w(eights).
     implementation : {"scaling", "log"}, default="scaling"
-        How to multiply many probabilities; the results are the same, "scaling" is faster.
+        How to multiply many probabilities; the results are the same, and "scaling" is faster: a
+        sequence that would underflow is done again with logarithms.
     topology : {"ergodic", "left-right"} or array-like of shape (n_components, n_components)
         Which transitions there may be.
     n_init : int, default=1

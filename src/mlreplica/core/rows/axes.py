@@ -25,7 +25,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.linalg import Array
 
 from .moments import Moments, Triangle
-from .walk import SMALL, Rows, is_sparse, steps
+from .walk import SAMPLE, SMALL, Rows, is_sparse, steps
 
 SAFE = 1e-8  # σ_j²/σ_1² down to which (7) keeps eight digits of σ_j²
 LEAST = 1e-280  # σ_1² below which squares underflow
@@ -47,15 +47,22 @@ class Axes(NamedTuple):
 
 
 def principal_axes(
-    X: Any, s: Any = None, *, keep: int = 0, exact: bool = False, scaled: bool = False
+    X: Any,
+    s: Any = None,
+    *,
+    keep: int = 0,
+    exact: bool = False,
+    scaled: bool = False,
+    m: Moments | None = None,
 ) -> Axes:
     """All axes of the rows of X, by (7), or by (8) if one of the first `keep` needs it.
 
-    `exact` asks for (8) at once, `scaled` for columns of unit variance.
+    `exact` asks for (8) at once, `scaled` for columns of unit variance; m are the moments of
+    the rows, if they are known.
     """
     n, p = X.shape
     if not exact:
-        m = moments_of(X, s)
+        m = moments_of(X, s) if m is None else m
         d = inverse_deviations(m) if scaled else None
         S = m.G if d is None else m.G * d * d[:, None]
         if m.finite():
@@ -85,7 +92,21 @@ def moments_of(X: Any, s: Any = None) -> Moments:
     if s is None and type(X) is np.ndarray and 0 < X.size <= 4 * SMALL and len(X) <= SMALL:
         return Moments.of_few(X, X[:, :0], True)
     rows = Rows.of(X, s=s)
+    if s is None and near_zero(X, rows.x0):
+        rows = rows.but(x0=np.zeros(X.shape[1]))
     return Moments.of(rows if s is None else rows.positive())
+
+
+def near_zero(X: Any, x0: Array) -> bool:
+    """Whether no column's mean is beyond its deviation, judged by rows spread evenly.
+
+    Then products about zero are at most twice as large as about the mean, and cost no digit.
+    """
+    if is_sparse(X) or len(X) < SAMPLE or not np.any(x0):
+        return False
+    some = X[:: len(X) // SAMPLE]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool((2.0 * x0 * x0 <= np.einsum("ij,ij->j", some, some) / len(some)).all())
 
 
 def eigenpairs(S: Any) -> tuple[Array, Array]:
