@@ -167,6 +167,15 @@ class MetropolisHastings(Sampler):
                 'proposal must be "random-walk", "independence" or a function of (x, rng), '
                 f"got {proposal!r}."
             )
+        if target_accept is not None and not 0.0 < target_accept < 1.0:
+            raise ValueError(f"target_accept must lie in (0, 1), got {target_accept!r}.")
+        for name, value, fits, need in (
+            ("log_proposal", log_proposal, self.custom is not None, "a proposal of your own"),
+            ("mean", mean, self.independent, 'proposal="independence"'),
+            ("adapt", adapt or None, not (self.independent or self.custom), "a random walk"),
+        ):
+            if value is not None and not fits:
+                raise ValueError(f"{name} goes with {need}; proposal is {proposal!r}.")
 
     @property
     def adapts(self):
@@ -194,6 +203,13 @@ class MetropolisHastings(Sampler):
         if scale.shape not in ((), (d,)) or not (np.isfinite(scale) & (scale > 0.0)).all():
             raise ValueError(f"scale must be positive, one number or {d}, got {self.scale!r}.")
         return np.array(np.broadcast_to(scale, (1, d)))
+
+    def continued(self, draws):
+        """The chains of earlier draws, copied."""
+        chains = super().continued(draws)
+        if self.custom is not None:
+            self.custom.prepare(chains[0]["u"])
+        return chains
 
     def new_chain(self, u, words):
         """A chain at u."""
@@ -223,7 +239,7 @@ class MetropolisHastings(Sampler):
         warm, d = out is None, len(chain["u"])
         goal, ends = 0.0, np.zeros(0, dtype=np.int64)
         if warm and self.adapts:
-            goal = self.target_accept or (0.44 if d == 1 else 0.234)
+            goal = float(self.target_accept or (0.44 if d == 1 else 0.234))
             ends = (
                 window_ends(n_warmup, last=max(100, n_warmup // 5)) if self.scale is None else ends
             )
