@@ -299,7 +299,8 @@ def numpyro_nuts(data):
     def draw(n):
         if n not in runs:
             run = MCMC(
-                NUTS(potential_fn=lambda w: -f(w)), num_warmup=500, num_samples=n, num_chains=CHAINS,
+                NUTS(potential_fn=lambda w: -f(w)),
+                num_warmup=500, num_samples=n, num_chains=CHAINS,
                 chain_method="vectorized", progress_bar=False,
             )  # fmt: skip
             run.warmup(jax.random.key(0), init_params=np.tile(w, (CHAINS, 1)))

@@ -401,15 +401,13 @@ def log_scaled(y, x):
 
 def of_vector(f, blocks):
     """The density of one vector: −∞ outside of the support, in place of a Jacobian."""
-    bounded = any(support.low == 0.0 for support in blocks.values())
-    whole = next(iter(blocks.values())).shape == (2,)
+    (support,) = blocks.values()
+    low = support.low
 
-    def log_density(x):
-        if bounded and x[0] <= 0.0:
-            return -np.inf
-        return f(x) if whole else f(x[0])
+    def of_number(x):
+        return f(x[0]) if x[0] > low else -np.inf
 
-    return log_density
+    return f if support.shape else of_number
 
 
 def own(hastings):

@@ -32,7 +32,6 @@ from .random import seeds
 from .sampler import Sampler
 from .user_loops import compile_loop, generator_from, keep_generator, new_generator_words
 
-
 WALK = "x", "tallies", "scales"  # what the sweeps change in a chain
 
 
@@ -345,7 +344,8 @@ class Gibbs(Sampler):
         chain["counts"] += int(tallies[:-1].sum()) if len(scales) else steps, steps
         if stopped:
             _, name, step = self.blocks[stopped - 1]
-            found = as_number(plain_function(step.log_density)(x.copy()))
+            with np.errstate(all="ignore"):
+                found = as_number(plain_function(step.log_density)(x.copy()))
             raise ValueError(f"The log_density of {name} is {found} at {where}.")
         if not np.isfinite(x).all():
             raise ValueError(f"A conditional returned what is not a number: {where}.")

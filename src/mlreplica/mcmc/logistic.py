@@ -33,9 +33,7 @@ LOG2_E = 1.4426950408889634
 BLOCK = 2_000_000  # scores in memory at a time
 
 
-def logistic_log_density(
-    X, y, alpha=1.0, sample_weight=None, intercept_scale=None, gradient=True
-):
+def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=None, gradient=True):
     """The log-posterior (2) of binary logistic regression, as a function that samplers compile.
 
     Parameters
