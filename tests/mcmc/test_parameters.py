@@ -121,5 +121,12 @@ def test_what_is_no_support():
         Layout({"mu": 3.0})
     with pytest.raises(ValueError, match="low < high"):
         interval(1.0, 1.0)
-    with pytest.raises(ValueError, match="at least 2"):
-        simplex(1)
+    for make, told in (
+        (lambda: simplex(1), "simplex needs a size of at least 2, got 1"),
+        (lambda: simplex((2, 3)), "simplex needs a size"),
+        (lambda: ordered(0), "ordered needs a size of at least 1"),
+        (lambda: cholesky(0), "cholesky needs a size of at least 1"),
+        (lambda: positive(-1), "integers above 0, got -1"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            make()

@@ -306,6 +306,13 @@ class NormalMean:
 
         return log_density, {"mu": real()}
 
+    def conditionals(self, y):
+        def draw_mu(rng):
+            v = 1.0 / (0.25 + len(y))
+            return rng.normal(v * y.sum(), np.sqrt(v))
+
+        return {"mu": draw_mu}
+
 
 class NormalScale:
     """σ ~ Gamma(3, rate 2), y ~ N(0, σ²): needs the Jacobian of a positive number."""
@@ -329,11 +336,21 @@ class NormalScale:
 
         return log_density, {"sigma": positive()}
 
+    def conditionals(self, y):
+        def log_density(x):
+            if x[0] <= 0.0:
+                return -np.inf
+            prior = 2.0 * np.log(x[0]) - 2.0 * x[0]
+            return prior - len(y) * np.log(x[0]) - 0.5 * (y**2).sum() / x[0] ** 2
+
+        return {"sigma": MetropolisStep(log_density, 0.7)}
+
 
 class Line:
     """w ~ N(0, I), y ~ N(w₀ + w₁ x, 1)."""
 
     x = np.array([-1.0, -0.5, 0.0, 0.7, 1.5])
+    wrong = 1.0  # another number makes a conditional wrong
 
     def prior(self, rng):
         return rng.standard_normal(2)
@@ -349,18 +366,76 @@ class Line:
 
         return log_density, {"w": real(2)}
 
+    def conditionals(self, y):
+        x, wrong = self.x, self.wrong
+
+        def draw_w(w, rng):
+            v = 1.0 / (1.0 + len(x))
+            offset = rng.normal(v * (y - w[1] * x).sum(), np.sqrt(v))
+            v = 1.0 / (1.0 + (x**2).sum()) * wrong
+            return np.array([offset, rng.normal(v * (x * (y - offset)).sum(), np.sqrt(v))])
+
+        return {"w": draw_w}
+
 
 class NormalScaleWithoutJacobian(NormalScale):
     slip = 1.0
 
 
+class LineWithWrongConditional(Line):
+    wrong = 0.6
+
+
+def scaled(x, rng):
+    """A proposal that is not symmetric: it multiplies every number, and adds to it."""
+    y = np.empty(len(x))
+    for j in range(len(x)):
+        y[j] = x[j] + (0.2 + 0.4 * abs(x[j])) * rng.standard_normal()
+    return y
+
+
+def log_scaled(y, x):
+    s = 0.2 + 0.4 * np.abs(x)
+    return -np.log(s).sum() - 0.5 * (((y - x) / s) ** 2).sum()
+
+
+def of_vector(f, blocks):
+    """The density of one vector: −∞ outside of the support, in place of a Jacobian."""
+    (support,) = blocks.values()
+    low = support.low
+
+    def of_number(x):
+        return f(x[0]) if x[0] > low else -np.inf
+
+    return f if support.shape else of_number
+
+
+def own(hastings):
+    def make(f, blocks, model, y):
+        g = of_vector(f, blocks)
+        return MetropolisHastings(g, proposal=scaled, log_proposal=log_scaled if hastings else None)
+
+    return make
+
+
 MODELS = {"mean": NormalMean(), "scale": NormalScale(), "line": Line()}
-MAKERS = {
+BY_DENSITY = {
     "metropolis": lambda f, blocks: MetropolisHastings(f, scale=0.7, parameters=blocks),
     "slice": lambda f, blocks: Slice(f, 2.0, parameters=blocks),
+    "ensemble": lambda f, blocks: Ensemble(f, parameters=blocks),
+    "hmc": lambda f, blocks: HMC(f, parameters=blocks, step_size=0.3, n_steps=5),
     "nuts": lambda f, blocks: NUTS(f, parameters=blocks, step_size=0.4),
 }
-THIN = {"metropolis": 15, "slice": 3, "nuts": 2}
+MAKERS = {
+    name: lambda f, blocks, model, y, make=make: make(f, blocks)
+    for name, make in BY_DENSITY.items()
+}
+MAKERS["independence"] = lambda f, blocks, model, y: MetropolisHastings(
+    f, scale=1.5, proposal="independence", parameters=blocks
+)
+MAKERS["own proposal"] = own(hastings=True)
+MAKERS["gibbs"] = lambda f, blocks, model, y: Gibbs(model.conditionals(y), parameters=blocks)
+THIN = {"slice": 3, "nuts": 2, "hmc": 3, "gibbs": 5, "ensemble": 25}  # others: 15
 
 
 def ranks(model, maker, n=150, L=15, thin=5):
@@ -368,9 +443,12 @@ def ranks(model, maker, n=150, L=15, thin=5):
     rng, found = np.random.default_rng(7), []
     for k in range(n):
         theta = model.prior(rng)
-        f, blocks = model.density(model.data(theta, rng))
-        draws = maker(f, blocks).sample(
-            theta, L, n_chains=1, n_warmup=0, thin=thin, random_state=k, **QUIET
+        y = model.data(theta, rng)
+        sampler = maker(*model.density(y), model, y)
+        # The walkers of an ensemble begin at one another's side: they need a warm-up.
+        n_warmup = 300 if isinstance(sampler, Ensemble) else 0
+        draws = sampler.sample(
+            theta, L, n_chains=1, n_warmup=n_warmup, thin=thin, random_state=k, **QUIET
         )
         found.append((draws.array[0] < theta).sum(axis=0))
     return np.array(found)
@@ -389,15 +467,25 @@ def uniform_p_value(found, L=15):
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_simulation_based_calibration(model, maker):
-    found = ranks(MODELS[model], MAKERS[maker], thin=THIN[maker])
+    found = ranks(MODELS[model], MAKERS[maker], thin=THIN.get(maker, 15))
     assert uniform_p_value(found) > LEVEL
 
 
 @pytest.mark.filterwarnings("ignore:No gradient")
 @slow
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("maker", BY_DENSITY)
 def test_calibration_finds_a_missing_jacobian(maker):
-    found = ranks(NormalScaleWithoutJacobian(), MAKERS[maker], n=400, thin=THIN[maker])
+    found = ranks(NormalScaleWithoutJacobian(), MAKERS[maker], n=400, thin=THIN.get(maker, 15))
+    assert uniform_p_value(found) < LEVEL
+
+
+@slow
+@pytest.mark.parametrize("what", ["Hastings factor", "conditional"])
+def test_calibration_finds_a_missing_hastings_factor_and_a_wrong_conditional(what):
+    if what == "conditional":
+        found = ranks(LineWithWrongConditional(), MAKERS["gibbs"], n=400)
+    else:
+        found = ranks(NormalScale(), own(hastings=False), n=400, thin=15)
     assert uniform_p_value(found) < LEVEL
 
 
@@ -407,9 +495,10 @@ def geweke(model, maker, n=600, thin=4):
     theta, found = model.prior(rng), []
     for k in range(n):
         y = model.data(theta, rng)
-        f, blocks = model.density(y)
-        draws = maker(f, blocks).sample(
-            theta, 1, n_chains=1, n_warmup=0, thin=thin, random_state=k, **QUIET
+        sampler = maker(*model.density(y), model, y)
+        n_warmup = 200 if isinstance(sampler, Ensemble) else 0
+        draws = sampler.sample(
+            theta, 1, n_chains=1, n_warmup=n_warmup, thin=thin, random_state=k, **QUIET
         )
         theta = draws.array[0, 0]
         found.append(theta)
@@ -429,15 +518,27 @@ def geweke(model, maker, n=600, thin=4):
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_gewekes_joint_distribution_test(model, maker):
-    assert geweke(MODELS[model], MAKERS[maker], thin=THIN[maker]) < 4.5  # t of 19 degrees: 2e-4
+    found = geweke(MODELS[model], MAKERS[maker], thin=THIN.get(maker, 15))
+    assert found < 4.5  # t of 19 degrees: 2e-4
 
 
 @slow
 @pytest.mark.filterwarnings("ignore:No gradient")
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("maker", BY_DENSITY)
 def test_geweke_finds_a_missing_jacobian(maker):
     # σ and its data drift together: the joint chain leaves the prior though the posterior is near.
-    assert geweke(NormalScaleWithoutJacobian(), MAKERS[maker], n=1200, thin=THIN[maker]) > 4.5
+    found = geweke(NormalScaleWithoutJacobian(), MAKERS[maker], n=1200, thin=THIN.get(maker, 15))
+    assert found > 4.5
+
+
+@slow
+@pytest.mark.parametrize("what", ["Hastings factor", "conditional"])
+def test_geweke_finds_a_missing_hastings_factor_and_a_wrong_conditional(what):
+    if what == "conditional":
+        found = geweke(LineWithWrongConditional(), MAKERS["gibbs"], n=1200)
+    else:
+        found = geweke(NormalScale(), own(hastings=False), n=1200, thin=15)
+    assert found > 4.5
 
 
 # ----------------------------------------------------------------------------- known targets

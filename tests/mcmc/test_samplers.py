@@ -18,6 +18,7 @@ from mlreplica.mcmc import (
     Gibbs,
     Ising,
     MetropolisHastings,
+    MetropolisStep,
     MonteCarloWarning,
     Slice,
     interval,
@@ -473,3 +474,162 @@ def test_simulated_annealing_finds_the_lowest_of_many_valleys():
     assert found.value < 1.0
     assert found.value == pytest.approx(rastrigin(found.x))
     assert (np.diff(found.path[:, :, 2], axis=1) <= 0).all()
+
+
+# ------------------------------------------------- what once went wrong, and what is refused
+
+
+def test_chains_of_gibbs_are_contiguous():
+    sampler = Gibbs.gaussian_mixture(np.arange(12.0).reshape(-1, 1), 2, random_state=0)
+    draws = sampler.sample(n_draws=20, n_warmup=5, n_chains=3, **QUIET)  # rows were not contiguous
+    assert draws.array.shape == (3, 20, 6)
+    assert all(chain["x"].flags.c_contiguous for chain in draws.chains)
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_a_single_conditional_is_compiled():
+    sampler = Gibbs([lambda x, generator: generator.normal()])
+    assert abs(sampler.sample([0.0], 500, **QUIET).array.mean()) < 0.2
+    assert sampler.is_compiled
+
+
+def far_right(x):
+    return np.log(1.5 - x[0]) - 0.5 * x[0] ** 2  # NaN beyond 1.5
+
+
+def test_metropolis_steps_refuse_densities_that_are_no_numbers():
+    with pytest.raises(ValueError, match=r"log_density of x\[0\] is nan at x\[0\] = [12]"):
+        Gibbs([MetropolisStep(far_right)]).sample([0.0], 2000, **QUIET)
+    with pytest.raises(ValueError, match=r"is -inf at the start x\[0\] = -1"):
+        Gibbs([MetropolisStep(lambda x: -np.inf)]).sample([-1.0])
+
+
+def test_gibbs_counts_what_its_metropolis_steps_accept():
+    mixed = Gibbs([draw_first, MetropolisStep(normal, 0.5)])
+    rates = mixed.sample([0.0, 0.0], 2000, **QUIET).accept_rates
+    assert ((rates > 0.3) & (rates < 0.6)).all()  # the warm-up steers to 0.44
+    exact = Gibbs([draw_first, draw_second]).sample([0.0, 0.0], 50, **QUIET)
+    np.testing.assert_array_equal(exact.accept_rates, 1.0)
+
+
+@pytest.mark.parametrize("name", ["gibbs", "own proposal", "nuts"])
+def test_a_new_sampler_continues_the_draws_of_another(name):
+    first = SAMPLERS[name]().sample([0.0, 0.0], 20, n_warmup=20, n_chains=2, **QUIET)
+    long = SAMPLERS[name]().sample([0.0, 0.0], 30, n_warmup=20, n_chains=2, **QUIET)
+    again = SAMPLERS[name]().sample(first, 10, warn=False)
+    np.testing.assert_array_equal(again.array, long.array)
+
+
+def test_the_energy_is_that_of_the_draw():
+    draws = HMC(normal, slope, step_size=1.6, n_steps=4).sample([0.0, 0.0], 400, **QUIET)
+    assert draws.accept_rates.max() < 0.9
+    assert (draws.energies + draws.stats["lp"] >= 0.0).all()  # the kinetic part
+
+
+def raises_at_start(x):
+    raise ZeroDivisionError("mine")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: MetropolisHastings(raises_at_start),
+        lambda: Gibbs([lambda x, rng: raises_at_start(x)]),
+        lambda: MetropolisHastings(lambda x: 0.0, proposal=lambda x, rng: raises_at_start(x)),
+    ],
+    ids=["density", "conditional", "proposal"],
+)
+def test_an_exception_at_the_start_names_the_place(make):
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        make().sample([0.25])
+    assert "raised this at the start x[0] = 0.25" in caught.value.__notes__[0]
+
+
+def test_an_exception_of_a_proposal_names_the_place():
+    def shy(x, rng):
+        if x[0] > 1.0:
+            raise ValueError("too far")
+        return x + rng.standard_normal(1)
+
+    with pytest.raises(ValueError, match="too far") as caught:
+        MetropolisHastings(lambda x: -0.5 * x[0] ** 2, proposal=shy).sample([0.0], 500, **QUIET)
+    assert "raised this at x[0] = " in caught.value.__notes__[0]
+
+
+BLOCKS = {"mu": real(), "tau": positive()}
+REFUSED = {
+    r"takes \(tau, mu\), but the parameters are \(mu, tau\)": lambda: MetropolisHastings(
+        lambda tau, mu: -mu * mu - tau, parameters=BLOCKS
+    ),
+    "one number, got None": lambda: MetropolisHastings(lambda x: None).sample(ORIGIN),
+    "one number, got 1j": lambda: MetropolisHastings(lambda x: 1j).sample(ORIGIN),
+    "target_accept must lie": lambda: MetropolisHastings(normal, target_accept=2),
+    "log_proposal goes with": lambda: MetropolisHastings(normal, log_proposal=normal),
+    "mean goes with": lambda: MetropolisHastings(normal, mean=ORIGIN),
+    "'s' has no conditional": lambda: Gibbs(
+        {"m": lambda rng: rng.normal()}, parameters={"m": real(), "s": real()}
+    ),
+    "takes 'q', which is none of": lambda: Gibbs(
+        {"m": lambda q, rng: rng.normal()}, parameters={"m": real()}
+    ).sample([0.0]),
+    r"scale of x\[0\] must be positive": lambda: Gibbs([MetropolisStep(normal, -1.0)]),
+    "it lacks 'tau'": lambda: MetropolisHastings(
+        lambda mu, tau: -mu * mu - tau, parameters=BLOCKS
+    ).sample({"mu": 0.0}),
+    "n_draws must be an integer": lambda: MetropolisHastings(normal).sample(ORIGIN, None),
+}
+
+
+@pytest.mark.parametrize("told", REFUSED)
+def test_what_contradicts_itself_is_refused(told):
+    with pytest.raises(ValueError, match=told):
+        REFUSED[told]()
+
+
+def test_files_that_are_no_checkpoints(tmp_path):
+    file = tmp_path / "run.npz"
+    file.write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        MetropolisHastings(normal).sample(ORIGIN, checkpoint=file)
+    with pytest.raises(FileNotFoundError, match="folder of checkpoint"):
+        MetropolisHastings(normal).sample(ORIGIN, checkpoint=tmp_path / "no" / "run.npz")
+
+
+KILLED = """
+import sys
+import numpy as np
+import mlreplica.mcmc.sampler as sampler
+from mlreplica.mcmc import MetropolisHastings
+sampler.SAVE_SECONDS = 0.0
+def log_density(x):
+    return -0.5 * (x ** 2).sum()
+saved = sampler.Run.save
+def save_and_say(run):
+    saved(run)
+    print(run.done, flush=True)
+sampler.Run.save = save_and_say
+options = dict(n_warmup=100, n_chains=2, random_state=0, warn=False)
+options["checkpoint"] = sys.argv[1]
+MetropolisHastings(log_density).sample([0.0, 0.0], int(sys.argv[2]), **options)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_leaves_a_file_to_go_on_from(tmp_path):
+    script, file, n = tmp_path / "script.py", tmp_path / "run.npz", 20_000_000
+    script.write_text(KILLED)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, script, file, str(n)], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        done = 0
+        while done == 0:
+            done = int(process.stdout.readline())
+        process.kill()
+    with np.load(file) as left:
+        kept = left["draws"]
+    assert 0 < kept.shape[1] < n
+    options = {"n_warmup": 100, "n_chains": 2, "random_state": 0, "warn": False}
+    density = MetropolisHastings(lambda x: -0.5 * (x**2).sum())
+    whole = density.sample([0.0, 0.0], kept.shape[1], **options)
+    np.testing.assert_array_equal(kept, whole.array)

@@ -98,7 +98,7 @@ class LogDensity:
             raise TypeError(f"log_density must be a function, got {function!r}.")
         self.function, self.gradient, self.with_gradient = function, gradient, with_gradient
         self.layout = None if parameters is None else Layout(parameters)
-        self.by_name = parameters is not None and takes(function) == list(parameters)
+        self.by_name = parameters is not None and by_name(function, list(parameters))
         self.error = None
         if with_gradient and gradient is None:
             warnings.warn(
@@ -187,9 +187,7 @@ class LogDensity:
 
     def describe(self, theta):
         """The parameters and their values: 'mu = 0.3, tau = -1'."""
-        pairs = zip(self.layout.labels, theta, strict=True)
-        text = [f"{name} = {value:.6g}" for name, value in pairs]
-        return ", ".join(text[:12]) + (f" and {len(text) - 12} more" if len(text) > 12 else "")
+        return self.layout.describe(theta)
 
     # -------------------------------------------------------------------------- compiled
 
@@ -287,17 +285,25 @@ class LogDensity:
         at, table, _ = self.code
         return Target(*self.layout.wrap(at, table, self.with_gradient))
 
+    def at_start(self, theta, slope=None):
+        """`in_python` at a start, before anything is compiled: an exception names the place."""
+        try:
+            return self.in_python(theta, slope)
+        except Exception as error:
+            error.add_note(f"log_density raised this at the start {self.describe(theta)}.")
+            raise
+
     def check_start(self, u):
         """Raise unless the density at u is finite and its gradient is its slope."""
-        target, theta = self.target(), self.layout.natural(u)
+        theta = self.layout.natural(u)
         slope = np.empty(len(theta)) if self.with_gradient and self.gradient is not None else None
-        value = self.in_python(theta, slope)  # in Python, where every mistake is named
+        value = self.at_start(theta, slope)
         if not math.isfinite(value):
             raise ValueError(
                 f"log_density is {value} at the start {self.describe(theta)}; start where the "
                 "density is positive and finite."
             )
-        g = np.zeros(self.layout.free)
+        target, g = self.target(), np.zeros(self.layout.free)
         found = evaluate_gradient(target, u, g) if self.with_gradient else evaluate(target, u)
         if self.error is not None or not math.isfinite(found):
             self.refuse(theta, found)
@@ -325,19 +331,32 @@ class LogDensity:
 
 
 def takes(function):
-    """The names of the positional arguments of a function; [] if they cannot be known."""
+    """The names of the arguments that a function must get; [] if they cannot be known."""
     try:
-        return list(inspect.signature(plain_function(function)).parameters)
+        found = inspect.signature(plain_function(function)).parameters.values()
     except (TypeError, ValueError):
         return []
+    return [a.name for a in found if a.default is a.empty and a.kind <= a.POSITIONAL_OR_KEYWORD]
+
+
+def by_name(function, names):
+    """Whether a function takes the named blocks, not one vector; an error if it takes neither."""
+    found = takes(function)
+    if found != names and len(found) > 1:
+        raise ValueError(
+            f"log_density takes ({', '.join(found)}), but the parameters are ({', '.join(names)}): "
+            "let it take these names in this order, or one vector."
+        )
+    return found == names
 
 
 def as_number(value):
     """A float from what a user's function returned."""
-    value = np.asarray(value, dtype=np.float64)
-    if value.size != 1:
-        raise ValueError(f"log_density must return one number, got an array of {value.shape}.")
-    return float(value.reshape(()))
+    found = np.asarray(value)
+    if found.size != 1 or found.dtype.kind not in "fiub":
+        got = f"an array of {found.shape}" if found.size != 1 else repr(value)
+        raise ValueError(f"log_density must return one number, got {got}.")
+    return float(found.reshape(()))
 
 
 def enter(unit, function):

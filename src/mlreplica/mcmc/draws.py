@@ -206,7 +206,8 @@ class Draws:
                 j = some[np.nanargmax(rhat)]
                 said.append(
                     f"R̂ is {np.nanmax(rhat):.3f} for {self.names[j]} (above 1.01): the chains "
-                    "have not mixed; draw more, warm up longer, or look at plot_trace()"
+                    "have not mixed; draw more, warm up longer, give it a proper prior if it has "
+                    "none, or look at plot_trace()"
                 )
             if np.nanmin(ess, initial=np.inf) < 100 * (len(self.chains) or self.n_chains):
                 j = some[np.nanargmin(ess)]

@@ -18,7 +18,6 @@ Gelfand, Smith: Sampling-based approaches to calculating marginal densities. JAS
 398–409.
 """
 
-import inspect
 import math
 from typing import NamedTuple
 
@@ -27,10 +26,13 @@ import numpy as np
 from mlreplica.core.compile.user import plain_function
 
 from . import gibbs_models
+from .density import as_number, takes
 from .parameters import Layout, real
 from .random import seeds
 from .sampler import Sampler
 from .user_loops import compile_loop, generator_from, keep_generator, new_generator_words
+
+WALK = "x", "tallies", "scales"  # what the sweeps change in a chain
 
 
 class MetropolisStep(NamedTuple):
@@ -49,13 +51,20 @@ class MetropolisStep(NamedTuple):
 
 
 def metropolis_block(log_density, first, last, k, goal):
-    """The loop body of a MetropolisStep on x[first:last], the k-th of them."""
+    """The loop body of a MetropolisStep on x[first:last], the k-th of them.
+
+    It returns whether it stopped at an x where the density is zero or not a number.
+    """
 
     def renew_block(x, rng, scales, tallies, adapting):
         before, old = log_density(x), x[first:last].copy()
+        if not -math.inf < before < math.inf:
+            return True
         for j in range(first, last):
             x[j] += scales[k] * rng.standard_normal()
         log_ratio = log_density(x) - before
+        if not log_ratio < math.inf:
+            return True
         chance = 1.0 if log_ratio >= 0.0 else math.exp(log_ratio)
         if rng.random() < chance:
             tallies[k] += 1.0
@@ -63,9 +72,9 @@ def metropolis_block(log_density, first, last, k, goal):
             for j in range(first, last):
                 x[j] = old[j - first]
         if adapting:
-            tallies[-1] += 1.0
+            tallies[-1] += 1.0 if k == 0 else 0.0
             scales[k] *= math.exp((1.0 + tallies[-1]) ** -0.6 * (chance - goal))
-        return 0.0
+        return False
 
     return renew_block
 
@@ -109,6 +118,9 @@ class Gibbs(Sampler):
             unknown = [name for name in conditionals if name not in parameters]
             if unknown:
                 raise ValueError(f"No parameter {unknown[0]!r}; there are {list(parameters)}.")
+            missing = [name for name in parameters if name not in conditionals]
+            if missing:
+                raise ValueError(f"The parameter {missing[0]!r} has no conditional.")
             self.layout = Layout(parameters)
             self.blocks = [(self.layout.places[n], n, f) for n, f in conditionals.items()]
         else:
@@ -122,6 +134,8 @@ class Gibbs(Sampler):
         for _, name, f in self.blocks:
             if not callable(f) and not isinstance(f, MetropolisStep):
                 raise TypeError(f"The conditional of {name} must be a function, got {f!r}.")
+            if isinstance(f, MetropolisStep) and not 0.0 < f.scale < math.inf:
+                raise ValueError(f"The scale of {name} must be positive, got {f.scale!r}.")
         self.sweeps = None
 
     linear_regression = classmethod(gibbs_models.linear_regression)
@@ -132,7 +146,7 @@ class Gibbs(Sampler):
     @classmethod
     def whole(cls, draw, parameters, start):
         """A sampler whose only conditional, draw(x, rng), renews the whole vector."""
-        found = cls({}, parameters=parameters, start=start)
+        found = cls(dict.fromkeys(parameters, draw), parameters=parameters, start=start)
         found.blocks = [(slice(0, found.layout.size), "x", draw)]
         return found
 
@@ -145,16 +159,20 @@ class Gibbs(Sampler):
 
     def words_of(self, f):
         """The arguments of a conditional, as expressions of x and rng."""
+        words, named = takes(f), isinstance(self.conditionals, dict)
+        if not named and len(words) == 2:
+            return ["x", "rng"] if words[0] != "rng" else words
         found = []
-        for word in inspect.signature(plain_function(f)).parameters:
-            if word == "rng":
-                found.append("rng")
-            elif word in self.layout.places and isinstance(self.conditionals, dict):
+        for word in words:
+            if word in ("x", "rng"):
+                found.append(word)
+            elif word in self.layout.places and named:
                 at, shape = self.layout.places[word], self.layout.supports[word].shape
                 reshape = f".reshape({shape})" if len(shape) > 1 else ""
                 found.append(f"x[{at.start}:{at.stop}]{reshape}" if shape else f"x[{at.start}]")
             else:
-                found.append("x")
+                known = [*self.layout.places, "x", "rng"] if named else ["x", "rng"]
+                raise ValueError(f"A conditional takes {word!r}, which is none of {known}.")
         return found
 
     def in_blocks(self):
@@ -171,21 +189,20 @@ class Gibbs(Sampler):
     def sweep_text(self, unit):
         """Write the sweeps (1) into a unit."""
         lines = []
-        for at, _, f, is_step in self.in_blocks():
+        for number, (at, block, f, is_step) in enumerate(self.in_blocks(), start=1):
             name = unit.add(f)
             own = ["x", "rng", "scales", "tallies", "adapting"] if is_step else self.words_of(f)
             call = f"{name}({', '.join([*unit.captured[name], *own])})"
-            shape = next(
-                (s.shape for w, s in self.layout.supports.items() if self.layout.places[w] == at),
-                (),
-            )
+            support = self.layout.supports.get(block)
+            is_number = not isinstance(self.conditionals, dict) or (support and not support.shape)
             if is_step:
-                lines.append(call)
-            elif at.stop - at.start == 1 and not shape:
+                lines += [f"if {call}:", f"    return {number}"]
+            elif is_number:
                 lines.append(f"x[{at.start}] = {call}")
             else:
                 new = f"_new_{len(lines)}"
-                lines.append(f"{new} = {call}" + ".reshape(-1)" * (len(shape) > 1))
+                matrix = support is not None and len(support.shape) > 1
+                lines.append(f"{new} = {call}" + ".reshape(-1)" * matrix)
                 lines.append(f"for j in range({at.stop - at.start}):")
                 lines.append(f"    x[{at.start} + j] = {new}[j]")
         head = ", ".join([*unit.values, "x, rng, scales, tallies, adapting, out, n, thin"])
@@ -194,6 +211,7 @@ class Gibbs(Sampler):
             f"def gibbs_sweeps({head}):\n    for k in range(n):\n        for _ in range(thin):\n"
             f"            {body}\n        if len(out) > 0:\n"
             f"            for j in range({self.layout.size}):\n                out[k, j] = x[j]\n"
+            "    return 0\n"
         )
         return text, "gibbs_sweeps"
 
@@ -202,14 +220,15 @@ class Gibbs(Sampler):
         calls = list(self.in_blocks())
         for k in range(n):
             for _ in range(thin):
-                for at, _, f, is_step in calls:
-                    if is_step:
-                        f(x, rng, scales, tallies, adapting)
-                    else:
+                for number, (at, _, f, is_step) in enumerate(calls, start=1):
+                    if not is_step:
                         found = plain_function(f)(*self.arguments(f, x, rng))
                         x[at] = np.ravel(found) if np.ndim(found) else found
+                    elif f(x, rng, scales, tallies, adapting):
+                        return number
             if len(out) > 0:
                 out[k] = x
+        return 0
 
     def arguments(self, f, x, rng):
         """The arguments of a conditional at x."""
@@ -218,18 +237,29 @@ class Gibbs(Sampler):
 
     def check(self, x):
         """Call every conditional once in Python, where every mistake is named."""
-        rng, found = np.random.default_rng(0), x.copy()
-        for at, name, f, is_step in self.in_blocks():
+        rng, found, where = np.random.default_rng(0), x.copy(), self.layout.describe(x)
+        for at, name, f in self.blocks:
+            is_step = isinstance(f, MetropolisStep)
+            try:
+                if is_step:
+                    new = as_number(plain_function(f.log_density)(found.copy()))
+                else:
+                    new = plain_function(f)(*self.arguments(f, found.copy(), rng))
+            except Exception as error:
+                error.add_note(f"The conditional of {name} raised this at the start {where}.")
+                raise
+            new = np.asarray(new, np.float64)
             if is_step:
+                if not np.isfinite(new):
+                    raise ValueError(f"The log_density of {name} is {new} at the start {where}.")
                 continue
-            new = np.asarray(plain_function(f)(*self.arguments(f, found.copy(), rng)), np.float64)
             if new.size != at.stop - at.start:
                 raise ValueError(
                     f"The conditional of {name} returned {new.size} numbers, expected "
                     f"{at.stop - at.start}."
                 )
             if not np.isfinite(new).all():
-                raise ValueError(f"The conditional of {name} returned {new} at x = {found}.")
+                raise ValueError(f"The conditional of {name} returned {new} at {where}.")
 
     def compile(self, x):
         """Compile the sweeps by a call that makes none."""
@@ -238,7 +268,7 @@ class Gibbs(Sampler):
             x.copy(), np.random.default_rng(0), scales, np.zeros(len(scales) + 1), False,
             np.empty((0, len(x))), 0, 1,
         )  # fmt: skip
-        named = next((f for _, _, f in self.blocks if callable(f)), self.in_python)
+        named = next(f.log_density if isinstance(f, MetropolisStep) else f for *_, f in self.blocks)
         self.sweeps, self.is_compiled = compile_loop(
             self.sweep_text, self.in_python, named, nothing
         )
@@ -251,10 +281,17 @@ class Gibbs(Sampler):
 
     # ------------------------------------------------------------------------- chains
 
-    def prepare(self, d):
-        """Compile, if that has not been done."""
+    def continued(self, draws):
+        """The chains of earlier draws, copied."""
+        chains = super().continued(draws)
         if self.sweeps is None:
-            raise ValueError("Continue with the sampler that made the draws.")
+            self.compile(chains[0]["x"])
+        return chains
+
+    def prepare(self, d):
+        """Raise unless there are d numbers."""
+        if d != self.layout.size:
+            raise ValueError(f"The draws have {d} numbers, the conditionals {self.layout.size}.")
 
     def begin(self, x0, n_chains, random_state):
         """New chains at x0."""
@@ -267,13 +304,15 @@ class Gibbs(Sampler):
                 f"x0 must have the shape ({self.layout.size},) or ({n_chains}, {self.layout.size})"
                 f", got {x0.shape}."
             )
-        if not np.isfinite(x0).all():
-            raise ValueError("x0 must be finite.")
+        bad = ~np.isfinite(x0)
+        if bad.any():
+            at = np.argwhere(bad)[0]
+            raise ValueError(f"x0 is {x0[tuple(at)]} for {self.layout.labels[at[-1]]}.")
         if self.sweeps is None:
             first = x0.reshape(-1, self.layout.size)[0]
             self.check(first)
             self.compile(first)
-        starts = np.array(np.broadcast_to(x0, (n_chains, self.layout.size)))
+        starts = np.array(np.broadcast_to(x0, (n_chains, self.layout.size)), order="C")
         scales = self.scales()
         return [
             {
@@ -281,23 +320,32 @@ class Gibbs(Sampler):
                 "rng": new_generator_words(child.generate_state(4, np.uint64)),
                 "scales": scales.copy(),
                 "tallies": np.zeros(len(scales) + 1),
-                "counts": np.ones(2, dtype=np.int64),
+                "counts": np.zeros(2, dtype=np.int64),
             }
             for start, child in zip(starts, seeds(random_state, n_chains), strict=True)
         ]
 
     def advance(self, chain, out, stats, n, thin, step, n_warmup):
         """n draws of a chain, or n sweeps of its warm-up."""
-        rng, x = generator_from(chain["rng"]), chain["x"]
+        rng, x, tallies, scales = generator_from(chain["rng"]), *map(chain.get, WALK)
         warm = out is None
+        if not warm and tallies[-1] >= 0.0:  # the warm-up is over
+            chain["counts"][:], tallies[-1] = 0, -1.0
         out = np.empty((0, len(x))) if warm else out
+        tallies[:-1] = 0.0
         try:
-            self.sweeps(x, rng, chain["scales"], chain["tallies"], warm, out, n, thin)
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                stopped = self.sweeps(x, rng, scales, tallies, warm, out, n, thin)
         except Exception as error:
-            error.add_note(f"A conditional raised this near x = {x}.")
+            error.add_note(f"A conditional raised this near {self.layout.describe(x)}.")
             raise
         keep_generator(rng, chain["rng"])
-        bad = ~np.isfinite(x)
-        if bad.any():
-            name = self.layout.labels[int(np.argmax(bad))]
-            raise ValueError(f"A conditional made {name} = {x[bad][0]}; the others are {x[~bad]}.")
+        steps, where = n * thin * max(1, len(scales)), self.layout.describe(x)
+        chain["counts"] += int(tallies[:-1].sum()) if len(scales) else steps, steps
+        if stopped:
+            _, name, step = self.blocks[stopped - 1]
+            with np.errstate(all="ignore"):
+                found = as_number(plain_function(step.log_density)(x.copy()))
+            raise ValueError(f"The log_density of {name} is {found} at {where}.")
+        if not np.isfinite(x).all():
+            raise ValueError(f"A conditional returned what is not a number: {where}.")

@@ -202,6 +202,8 @@ def hmc_steps(
                     u[i], g[i] = trial[i], g_new[i]
                 numbers[VALUE] = value
                 counts[0] += 1
+            else:
+                energy = start  # of the draw, which stays
             counts[1] += 1
             if goal > 0.0:
                 adapt_step(numbers, chance, goal)

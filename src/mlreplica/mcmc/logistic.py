@@ -33,8 +33,8 @@ LOG2_E = 1.4426950408889634
 BLOCK = 2_000_000  # scores in memory at a time
 
 
-def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=None):
-    """The log-posterior (2) of binary logistic regression, with its gradient, for NUTS and HMC.
+def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=None, gradient=True):
+    """The log-posterior (2) of binary logistic regression, as a function that samplers compile.
 
     Parameters
     ----------
@@ -46,11 +46,13 @@ def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=No
     sample_weight : ndarray of shape (n_samples,), optional
     intercept_scale : float, optional
         Standard deviation s of the intercept's prior; the intercept is then the last number.
+    gradient : bool, default=True
+        Whether the function returns the gradient, too: for HMC and NUTS with `gradient=True`.
 
     Returns
     -------
-    value_and_gradient : callable
-        Of the vector of weights; pass it with `gradient=True`.
+    log_density : callable
+        Of the vector of weights; returns (value, gradient), or the value alone.
     """
     X, y = np.ascontiguousarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     (n, p), alpha = X.shape, float(alpha)
@@ -59,6 +61,30 @@ def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=No
     s2 = math.inf if intercept_scale is None else float(intercept_scale) ** 2
     has_offset = intercept_scale is not None
     XT = np.ascontiguousarray(X.T)
+
+    def value_alone(w):
+        f = np.full(n, w[p] if has_offset else 0.0)
+        for j in range(p):
+            w_j, x_j = w[j], XT[j]
+            for i in range(n):
+                f[i] += w_j * x_j[i]
+        value, start = 0.0, 0
+        while start < n:
+            stop = min(start + 500, n)
+            product, f_b, y_b, c_b = 1.0, f[start:stop], y[start:stop], c[start:stop]
+            for i in range(len(f_b)):
+                z = y_b[i] * f_b[i]
+                e = power_of_two(-LOG2_E * abs(z))
+                value += c_b[i] * min(z, 0.0)
+                if even:
+                    product *= 1.0 + e  # (3)
+                else:
+                    value -= c_b[i] * math.log1p(e)
+            value -= math.log(product)
+            start = stop
+        for j in range(p):
+            value -= 0.5 * alpha * w[j] * w[j]
+        return value - 0.5 * w[p] * w[p] / s2 if has_offset else value
 
     def value_and_gradient(w):
         r = np.full(n, w[p] if has_offset else 0.0)
@@ -69,18 +95,18 @@ def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=No
         value, start = 0.0, 0
         while start < n:
             stop = min(start + 500, n)
-            product, linear = 1.0, 0.0
-            for i in range(start, stop):
-                z = y[i] * r[i]
+            product, r_b, y_b, c_b = 1.0, r[start:stop], y[start:stop], c[start:stop]
+            for i in range(len(r_b)):
+                z = y_b[i] * r_b[i]
                 e = power_of_two(-LOG2_E * abs(z))
-                linear += c[i] * min(z, 0.0)
+                value += c_b[i] * min(z, 0.0)
                 if even:
                     product *= 1.0 + e  # (3)
                 else:
-                    linear -= c[i] * math.log1p(e)
+                    value -= c_b[i] * math.log1p(e)
                 share = 1.0 / (1.0 + e)
-                r[i] = c[i] * y[i] * (e * share if z > 0.0 else share)  # (2)
-            value += linear - math.log(product)
+                r_b[i] = c_b[i] * y_b[i] * (e * share if z > 0.0 else share)  # (2)
+            value -= math.log(product)
             start = stop
         g = np.empty(len(w))
         total = 0.0
@@ -97,7 +123,7 @@ def logistic_log_density(X, y, alpha=1.0, sample_weight=None, intercept_scale=No
             value -= 0.5 * w[p] * w[p] / s2
         return value, g
 
-    return value_and_gradient
+    return value_and_gradient if gradient else value_alone
 
 
 def multinomial_log_density(X, codes, K, alpha, c, s):

@@ -82,10 +82,9 @@ def metropolis_steps(
 ):  # fmt: skip
     """n draws of (1), every thin-th step; 1 if a density is not a number (it is that of y)."""
     x_value, d = numbers[VALUE], len(x)
-    adapting = goal > 0.0
+    adapting, scale = goal > 0.0, math.exp(numbers[LOG_SCALE])
     for k in range(n):
         for _ in range(thin):
-            scale = math.exp(numbers[LOG_SCALE])
             length = propose(words, center if free else x, L, scale, z, y)
             y_value = log_density(target, y)
             if math.isnan(y_value) or y_value == math.inf:
@@ -102,6 +101,7 @@ def metropolis_steps(
             counts[1] += 1
             if adapting:
                 adapt_walk(x, chance, numbers, L, mean, square, ends, goal)
+                scale = math.exp(numbers[LOG_SCALE])
         if len(out) > 0:
             for j in range(d):
                 out[k, j] = x[j]
@@ -167,6 +167,15 @@ class MetropolisHastings(Sampler):
                 'proposal must be "random-walk", "independence" or a function of (x, rng), '
                 f"got {proposal!r}."
             )
+        if target_accept is not None and not 0.0 < target_accept < 1.0:
+            raise ValueError(f"target_accept must lie in (0, 1), got {target_accept!r}.")
+        for name, value, fits, need in (
+            ("log_proposal", log_proposal, self.custom is not None, "a proposal of your own"),
+            ("mean", mean, self.independent, 'proposal="independence"'),
+            ("adapt", adapt or None, not (self.independent or self.custom), "a random walk"),
+        ):
+            if value is not None and not fits:
+                raise ValueError(f"{name} goes with {need}; proposal is {proposal!r}.")
 
     @property
     def adapts(self):
@@ -195,11 +204,23 @@ class MetropolisHastings(Sampler):
             raise ValueError(f"scale must be positive, one number or {d}, got {self.scale!r}.")
         return np.array(np.broadcast_to(scale, (1, d)))
 
+    def prepare(self, d):
+        """Compile for d numbers, and factor the scale once for all chains."""
+        super().prepare(d)
+        self.first_factor = None if self.custom else self.factor()
+
+    def continued(self, draws):
+        """The chains of earlier draws, copied."""
+        chains = super().continued(draws)
+        if self.custom is not None:
+            self.custom.prepare(chains[0]["u"])
+        return chains
+
     def new_chain(self, u, words):
         """A chain at u."""
         if self.custom is not None:
             return self.custom.new_chain(u, words)
-        L, d = self.factor(), len(u)
+        L, d = self.first_factor.copy(), len(u)
         center = np.zeros(d) if self.mean is None else np.array(self.mean, dtype=np.float64)
         if center.shape != (d,):
             raise ValueError(f"mean must have the shape ({d},), got {center.shape}.")
@@ -207,8 +228,9 @@ class MetropolisHastings(Sampler):
         numbers[VALUE] = evaluate(self.density.target(), u)
         if self.scale is None and not self.independent:
             numbers[LOG_SCALE] = math.log(2.38 / math.sqrt(d))
-        away = np.linalg.solve(L, u - center) if len(L) == d else (u - center) / L[0]
-        numbers[LENGTH] = away @ away
+        if self.independent:
+            away = np.linalg.solve(L, u - center) if len(L) == d else (u - center) / L[0]
+            numbers[LENGTH] = away @ away
         full = self.scale is None or np.ndim(self.scale) == 2
         return {
             "u": u, "trial": u.copy(), "z": np.zeros(d), "center": center, "numbers": numbers,
@@ -223,7 +245,7 @@ class MetropolisHastings(Sampler):
         warm, d = out is None, len(chain["u"])
         goal, ends = 0.0, np.zeros(0, dtype=np.int64)
         if warm and self.adapts:
-            goal = self.target_accept or (0.44 if d == 1 else 0.234)
+            goal = float(self.target_accept or (0.44 if d == 1 else 0.234))
             ends = (
                 window_ends(n_warmup, last=max(100, n_warmup // 5)) if self.scale is None else ends
             )

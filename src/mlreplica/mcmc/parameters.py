@@ -20,6 +20,7 @@ densities, and what they drew is mapped afterwards.
 
 import functools
 import math
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +54,17 @@ class Support(NamedTuple):
 
 def as_shape(shape):
     """A shape from an integer or a tuple."""
-    return (int(shape),) if np.ndim(shape) == 0 else tuple(int(k) for k in shape)
+    found = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    if not all(isinstance(k, Integral) and k > 0 for k in found):
+        raise ValueError(f"A block has a shape of integers above 0, got {shape!r}.")
+    return tuple(int(k) for k in found)
+
+
+def as_size(size, least, name):
+    """The shape of a block that has one axis only."""
+    if not isinstance(size, Integral) or size < least:
+        raise ValueError(f"{name} needs a size of at least {least}, got {size!r}.")
+    return (int(size),)
 
 
 def real(shape=()):
@@ -100,7 +111,7 @@ def ordered(size):
     ----------
     size : int
     """
-    return Support(ORDERED, as_shape(size))
+    return Support(ORDERED, as_size(size, 1, "ordered"))
 
 
 def simplex(size):
@@ -110,9 +121,7 @@ def simplex(size):
     ----------
     size : int
     """
-    if size < 2:
-        raise ValueError(f"simplex needs a size of at least 2, got {size}.")
-    return Support(SIMPLEX, as_shape(size), 0.0, 1.0)
+    return Support(SIMPLEX, as_size(size, 2, "simplex"), 0.0, 1.0)
 
 
 def cholesky(size):
@@ -123,7 +132,7 @@ def cholesky(size):
     size : int
         The block is a matrix of this many rows, zero above its diagonal.
     """
-    return Support(CHOLESKY, (int(size), int(size)))
+    return Support(CHOLESKY, 2 * as_size(size, 1, "cholesky"))
 
 
 class Layout:
@@ -156,6 +165,11 @@ class Layout:
             indices = np.ndindex(support.shape)
             found += [f"{name}[{','.join(map(str, i))}]" if i else name for i in indices]
         return found
+
+    def describe(self, theta):
+        """The numbers of θ with their names: 'mu = 0.3, tau = -1'."""
+        text = [f"{name} = {x:.6g}" for name, x in zip(self.labels, theta, strict=True)]
+        return ", ".join(text[:12]) + (f" and {len(text) - 12} more" if len(text) > 12 else "")
 
     def natural(self, u):
         """θ for one u or for rows of them."""
@@ -218,10 +232,11 @@ class Layout:
 
     def flatten(self, values):
         """θ from a dict of blocks."""
-        if unknown := set(values) ^ set(self.supports):
-            raise ValueError(
-                f"x0 must name the parameters {list(self.supports)}; look at {unknown}."
-            )
+        missing = [name for name in self.supports if name not in values]
+        unknown = [name for name in values if name not in self.supports]
+        if missing or unknown:
+            what = f"it lacks {missing[0]!r}" if missing else f"{unknown[0]!r} is none of them"
+            raise ValueError(f"x0 must name the parameters {list(self.supports)}; {what}.")
         parts = []
         for name, support in self.supports.items():
             value = np.asarray(values[name], dtype=np.float64)

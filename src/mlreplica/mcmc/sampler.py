@@ -10,6 +10,8 @@ import functools
 import inspect
 import json
 import time
+import zipfile
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,13 +107,12 @@ class Sampler(CallbackSupport):
             ("n_draws", n_draws, 1),
             ("n_chains", n_chains, 1),
             ("thin", thin, 1),
-            ("n_warmup", n_warmup, 0),
+            ("n_warmup", 0 if n_warmup is None else n_warmup, 0),
         ):
-            if not (value is None and name == "n_warmup") and (
-                isinstance(value, bool) or int(value) != value or value < least
-            ):
+            whole = isinstance(value, Real) and not isinstance(value, bool) and value % 1 == 0
+            if not whole or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
-        before = x0 if isinstance(x0, Draws) else None
+        before, n_chains = x0 if isinstance(x0, Draws) else None, int(n_chains)
         if before is not None:
             chains, n_warmup, thin = self.continued(before), 0, before.thin
         else:
@@ -218,7 +219,7 @@ class Sampler(CallbackSupport):
         """A u of (−2, 2) at which the density is finite."""
         for attempt in range(STARTS):
             u = rng.uniform(-2.0, 2.0, self.layout.free)
-            value = self.density.in_python(self.layout.natural(u))
+            value = self.density.at_start(self.layout.natural(u))
             if np.isfinite(value):
                 self.density.check_start(u)
                 return u
@@ -252,6 +253,8 @@ class Run:
         self.size = 50  # steps of the next block
         if self.path is not None and self.path.exists():
             self.load()
+        elif self.path is not None and not self.path.absolute().parent.is_dir():
+            raise FileNotFoundError(f"The folder of checkpoint={str(self.path)!r} does not exist.")
 
     def blocks(self):
         """Advance all chains; yield once per block."""
@@ -390,6 +393,8 @@ class Run:
 
     def load(self):
         """Go on where the file ends."""
+        if not zipfile.is_zipfile(self.path):
+            raise ValueError(f"{self.path} is not a checkpoint; name another file, or remove it.")
         with np.load(self.path, allow_pickle=False) as file:
             found = json.loads(str(file["settings"]))
             wrong = [k for k, v in self.settings().items() if found.get(k) != v]

@@ -36,18 +36,25 @@ class UserProposal:
             "u": u, "trial": u.copy(), "value": np.array([value]), "rng":
             new_generator_words(words), "counts": np.zeros(2, dtype=np.int64),
         }  # fmt: skip
-        if self.steps is None:
-            self.compile(u)
+        self.prepare(u)
         return chain
 
-    def compile(self, u):
-        """Check the proposal at u and compile the loop."""
+    def prepare(self, u):
+        """Check the proposal at u and compile the loop, once."""
+        if self.steps is not None:
+            return
         s = self.sampler
-        y = np.asarray(s.proposal(u.copy(), np.random.default_rng(0)), dtype=np.float64)
+        try:
+            y = np.asarray(s.proposal(u.copy(), np.random.default_rng(0)), dtype=np.float64)
+            log_q = 0.0 if s.log_proposal is None else s.log_proposal(y, u.copy())
+        except Exception as error:
+            where = s.density.describe(u)
+            error.add_note(f"proposal or log_proposal raised this at the start {where}.")
+            raise
         if y.shape != u.shape:
             raise ValueError(f"proposal(x, rng) returned shape {y.shape} for x of {u.shape}.")
-        if s.log_proposal is not None and np.ndim(s.log_proposal(y, u.copy())) != 0:
-            raise ValueError("log_proposal(y, x) must return one number.")
+        if np.ndim(log_q) != 0:
+            raise ValueError(f"log_proposal(y, x) must return one number, got {log_q!r}.")
         symmetric = s.log_proposal is None
         loop = hastings_loop(s.log_density, s.proposal, s.log_proposal or no_density, symmetric)
         nothing = (
@@ -61,9 +68,13 @@ class UserProposal:
         rng = generator_from(chain["rng"])
         if out is None:
             out, stats = np.empty((0, len(chain["u"]))), np.empty((0, 1))
-        bad = self.steps(
-            chain["u"], chain["trial"], chain["value"], chain["counts"], rng, out, stats, n, thin
-        )
+        names = "u", "trial", "value", "counts"
+        try:
+            bad = self.steps(*(chain[name] for name in names), rng, out, stats, n, thin)
+        except Exception as error:
+            where = self.sampler.density.describe(chain["u"])
+            error.add_note(f"log_density, proposal or log_proposal raised this at {where}.")
+            raise
         keep_generator(rng, chain["rng"])
         if bad:
             self.sampler.refuse(chain)
