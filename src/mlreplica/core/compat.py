@@ -35,8 +35,11 @@ HOME = {
     "_check_y": "sklearn.utils.validation",
     "_deprecate_positional_args": "sklearn.utils.validation",
     "_get_feature_names": "sklearn.utils.validation",
+    "_get_output_config": "sklearn.utils._set_output",
+    "_num_features": "sklearn.utils.validation",
     "_num_samples": "sklearn.utils.validation",
     "_safe_indexing": "sklearn.utils",
+    "_safe_split": "sklearn.utils.metaestimators",
     # How many rows of a matrix fit into the configured working memory. When gone: a division.
     "get_chunk_n_rows": "sklearn.utils._chunking",
     "is_scalar_nan": "sklearn.utils._missing",

@@ -399,6 +399,21 @@ def posterior(state):
         require(np.shape(state.get("covariance_")) == (p + 1, p + 1), "covariance_")
 
 
+def selected(state):
+    """A number or a bool for each column."""
+    if "estimator_" in state and "n_features_in_" not in state:
+        return  # the model knows its columns
+    p = columns(state)
+    for name in (
+        "variances_", "scores_", "pvalues_", "support_", "ranking_", "stability_scores_",
+        "statistics_", "s_",
+    ):  # fmt: skip
+        if state.get(name) is not None:
+            require(np.shape(state[name]) == (p,), name)
+    if "support_" in state:
+        require(state["support_"].dtype == bool, "support_")
+
+
 def plain(state):
     """Nothing was learned."""
     require(not any(name.endswith("_") for name in state), "an attribute")
@@ -433,6 +448,7 @@ FAMILIES = {
     ),
     "naive_bayes": (("classes_",), naive_bayes),
     "plain": ((), plain),
+    "selected": ((), selected),
     "posterior": (("coef_", "_posterior", "_stats", "_accept_rates"), posterior),
     "random_field": (("coef_", "starts_", "attributes_in_"), random_field),
     "hidden_markov": (("startprob_", "transmat_"), hidden_markov),
