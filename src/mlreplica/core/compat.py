@@ -42,7 +42,9 @@ HOME = {
     "_safe_split": "sklearn.utils.metaestimators",
     # How many rows of a matrix fit into the configured working memory. When gone: a division.
     "get_chunk_n_rows": "sklearn.utils._chunking",
+    "is_pandas_na": "sklearn.utils._missing",
     "is_scalar_nan": "sklearn.utils._missing",
+    "_get_mask": "sklearn.utils._mask",
     "_align_api_if_sparse": "sklearn.utils._sparse",
     # Metadata routing, which has no public helpers for estimators that route by hand.
     "_manual_routing": "sklearn.utils.metadata_routing",

@@ -118,7 +118,7 @@ class SelectFromModel(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     >>> from mlreplica.linear_model import Lasso
     >>> X, y = load_diabetes(return_X_y=True)
     >>> SelectFromModel(Lasso(alpha=1.0)).fit(X, y).get_support(indices=True)
-    array([2, 8])
+    array([2, 3, 8])
     """
 
     card = Card(

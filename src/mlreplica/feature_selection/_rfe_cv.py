@@ -98,7 +98,7 @@ class RFECV(RFE):
     >>> from mlreplica.linear_model import LinearRegression
     >>> X, y = load_diabetes(return_X_y=True)
     >>> RFECV(LinearRegression()).fit(X, y).n_features_
-    7
+    6
     """
 
     card = RFE.card.but(

@@ -101,7 +101,7 @@ class SequentialFeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator
     >>> from mlreplica.neighbors import KNeighborsClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> SequentialFeatureSelector(KNeighborsClassifier(3)).fit(X, y).get_support()
-    array([False, False,  True,  True])
+    array([ True, False, False,  True])
     """
 
     card = Card(

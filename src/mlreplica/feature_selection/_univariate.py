@@ -336,7 +336,7 @@ class SelectFwe(UnivariateSelector):
     >>> from mlreplica.datasets import load_diabetes
     >>> from mlreplica.feature_selection import SelectFwe, f_regression
     >>> SelectFwe(f_regression).fit_transform(*load_diabetes(return_X_y=True)).shape
-    (442, 8)
+    (442, 9)
     """
 
     card = CARD
