@@ -4,6 +4,7 @@ A model that has weights w (K, p) or importances gives every column the importan
 are kept whose importance is at least a threshold, and of those at most a number of the best.
 """
 
+from copy import deepcopy
 from numbers import Integral, Real
 
 import numpy as np
@@ -200,6 +201,8 @@ class SelectFromModel(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
                     "When `prefit=True` and `max_features` is a callable, call `fit` before calling "
                     "`transform`."
                 )
+            if not isinstance(most, Integral):
+                raise ValueError(f"`max_features` must be an integer. Got {most!r} instead.")
             mask[:] = False
             mask[np.argsort(-importances, kind="stable")[:most]] = True
         mask[importances < threshold] = False
@@ -239,7 +242,7 @@ class SelectFromModel(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
                 raise NotFittedError(
                     "When `prefit=True`, `estimator` is expected to be a fitted estimator."
                 ) from error
-            self.estimator_ = self.estimator
+            self.estimator_ = deepcopy(self.estimator)
         else:
             routed = self._routed("fit", fit_params)
             self.estimator_ = clone(self.estimator).fit(X, y, **routed.estimator.fit)

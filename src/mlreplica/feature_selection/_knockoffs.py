@@ -52,25 +52,21 @@ def equal_s(R):
     return np.full(len(R), min(1.0, 2.0 * max(linalg.eigvalsh(R)[0], 0.0)))
 
 
-def largest_s(R, sweeps=50):
+def largest_s(R):
     """s of the largest sum, by coordinate ascent (17)."""
-    s = 0.5 * equal_s(R)
-    A = 2.0 * R - np.diag(s)
-    if s[0] <= 1e-10:
-        return s
-    inverse, mu = linalg.inv(A), 0.5 * s[0]
-    for _ in range(sweeps):
-        for j in range(len(s)):
-            step = min(1.0, s[j] + 1.0 / inverse[j, j] - mu) - s[j]
-            step = max(step, -s[j])
+    equal = equal_s(R)
+    if equal[0] <= 1e-10 or equal[0] >= 1.0:
+        return equal
+    s, mu = 0.5 * equal, 1.0
+    while mu > 1e-4:  # μ falls slowly enough for s to stay near the best for it
+        mu *= 0.6
+        inverse = linalg.inv(2.0 * R - np.diag(s))  # anew: the updates round
+        for j in [*range(len(s))] * 3:
+            step = max(min(1.0, s[j] + 1.0 / inverse[j, j] - mu) - s[j], -s[j])
             s[j] += step  # A_jj falls by step
             column = inverse[:, j].copy()
             inverse += np.outer(column, column * (step / (1.0 - step * column[j])))
-        if mu < 1e-6:
-            break
-        mu *= 0.5
-        inverse = linalg.inv(2.0 * R - np.diag(s))  # the updates round
-    return s
+    return s if s.sum() > equal.sum() else equal
 
 
 def draw_knockoffs(X, R, s, rng):

@@ -81,9 +81,14 @@ def f_oneway(*args):
     """
     groups = [a if sp.issparse(a) else np.asarray(a, dtype=np.float64) for a in args]
     code = np.repeat(np.arange(len(groups)), [a.shape[0] for a in groups])
-    together = sp.vstack(groups, "csr") if sp.issparse(groups[0]) else np.concatenate(groups)
-    flat = not sp.issparse(together) and together.ndim == 1
-    F, p_value = f_of_classes(together[:, None] if flat else together, code, len(groups))
+    flat = all(a.ndim == 1 for a in groups)
+    if sp.issparse(groups[0]):
+        together = sp.vstack(groups, "csr")
+    else:  # a group of numbers stands for all columns
+        p = max(a.shape[1] if a.ndim == 2 else 1 for a in groups)
+        columns = [a if a.ndim == 2 else np.repeat(a[:, None], p, axis=1) for a in groups]
+        together = np.concatenate(columns)
+    F, p_value = f_of_classes(together, code, len(groups))
     return (F[0], p_value[0]) if flat else (F, p_value)
 
 
@@ -174,14 +179,18 @@ def chi2(X, y):
     """
     if not is_plain(X, y, "iu"):
         X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
-        X, y = check_X_y(X, y, accept_sparse="csr", dtype=None)
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=None, multi_output=True)
     if (X.data.min(initial=0) if sp.issparse(X) else X.min(initial=0)) < 0:
         raise ValueError("Input X must be non-negative.")
-    K, code = class_codes(y)
-    observed = indicator(code, K) @ X
+    if y.ndim == 2:  # several labels for a row
+        K, members = y.shape[1], np.asarray(y.T, dtype=np.float64)
+    else:
+        K, code = class_codes(y)
+        members = indicator(code, K)
+    observed = members @ X
     observed = observed.toarray() if sp.issparse(observed) else np.asarray(observed)
-    share = np.bincount(code, minlength=K) / len(code)
-    expected = share[:, None] * observed.sum(axis=0)
+    share = np.asarray(members.sum(axis=1)).ravel() / X.shape[0]
+    expected = share[:, None] * np.asarray(X.sum(axis=0)).ravel()
     observed -= expected
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (observed * observed / expected).sum(axis=0)

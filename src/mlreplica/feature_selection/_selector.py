@@ -108,7 +108,8 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):
         """
         mask = self.get_support()
         sparse = sp.issparse(X)
-        X = check_array(X, dtype=None, accept_sparse=["csc"] if sparse else False)
+        sparse_kinds = ["csc"] if sparse else False
+        X = check_array(X, dtype=None, accept_sparse=sparse_kinds, ensure_min_features=0)
         if X.shape[1] != mask.sum():
             raise ValueError(
                 f"X has {X.shape[1]} columns, but {mask.sum()} were selected: X has a different "

@@ -54,8 +54,8 @@ def as_numbers(y, name):
     classes, code = distinct(y)
     if len(classes) != 2:
         raise ValueError(
-            f"{name} without an estimator needs numbers or two classes as y, got {len(classes)} "
-            "classes; pass a classifier as estimator."
+            f"Unknown label type: {name} without an estimator needs numbers or two classes as y, "
+            f"got {len(classes)} classes; pass a classifier as estimator."
         )
     return code.astype(np.float64)
 

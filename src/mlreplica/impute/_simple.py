@@ -347,7 +347,7 @@ class SimpleImputer(Imputer):
         """statistics_ and gaps of a sparse matrix, whose zeros are values."""
         n, p = X.shape
         missing = gaps_of(X.data, self.missing_values)
-        gaps = sp.csc_array((missing, X.indices.copy(), X.indptr.copy()), shape=X.shape)
+        gaps = sp.csc_array((missing.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
         gaps.eliminate_zeros()
         values = np.full(p, np.nan)
         weights = np.ones(n) if w is None else w
@@ -395,7 +395,7 @@ class SimpleImputer(Imputer):
         values = self.statistics_
         if sp.issparse(X):
             missing = gaps_of(X.data, self.missing_values)
-            gaps = sp.csc_array((missing, X.indices.copy(), X.indptr.copy()), shape=X.shape)
+            gaps = sp.csc_array((missing.copy(), X.indices.copy(), X.indptr.copy()), shape=X.shape)
             column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))[missing]
             X.data[missing] = values[column].astype(X.dtype, copy=False)
             gaps.eliminate_zeros()
