@@ -1,4 +1,4 @@
-"""Scores of single columns: F, r, χ² and mutual information, by their formulas and by scikit-learn"""
+"""Scores of single columns: F, r, χ² and mutual information, by formula and by scikit-learn"""
 
 import numpy as np
 import pytest

@@ -115,7 +115,9 @@ def test_selection_by_zeros_and_by_a_fitted_model():
 @pytest.mark.parametrize("step", [1, 3, 0.3])
 def test_elimination_agrees_with_scikit_learn(step):
     model = LogisticRegression()
-    a, b = (m.RFE(model, n_features_to_select=3, step=step).fit(NOISY, y) for m in (ours, reference))
+    a, b = (
+        m.RFE(model, n_features_to_select=3, step=step).fit(NOISY, y) for m in (ours, reference)
+    )
     assert_array_equal(a.ranking_, b.ranking_)
     assert_array_equal(a.predict(NOISY), b.predict(NOISY))
     assert a.score(NOISY, y) == b.score(NOISY, y)
@@ -139,9 +141,9 @@ def test_steps_agree_with_scikit_learn(direction, options):
     D, t = load_diabetes(return_X_y=True)
     cv = KFold(3, shuffle=True, random_state=0)
     a, b = (
-        m.SequentialFeatureSelector(
-            LinearRegression(), direction=direction, cv=cv, **options
-        ).fit(D[:, :6], t)
+        m.SequentialFeatureSelector(LinearRegression(), direction=direction, cv=cv, **options).fit(
+            D[:, :6], t
+        )
         for m in (ours, reference)
     )
     assert_array_equal(a.support_, b.support_)

@@ -201,7 +201,12 @@ def test_any_regression_will_do():
 
 def test_truncated_draws_have_their_distribution():
     n = 4000
-    for low, high, mean in ((-1.0, 0.5, 0.0), (3.0, 4.0, 0.0), (-np.inf, -2.0, 0.0), (0.0, 9.0, 9.5)):
+    for low, high, mean in (
+        (-1.0, 0.5, 0.0),
+        (3.0, 4.0, 0.0),
+        (-np.inf, -2.0, 0.0),
+        (0.0, 9.0, 9.5),
+    ):
         rng = np.random.default_rng(0)
         drawn = truncated_normal(np.full(n, mean), np.ones(n), low, high, rng)
         assert low <= drawn.min()

@@ -198,8 +198,8 @@ class SelectFromModel(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             most = getattr(self, "max_features_", self.max_features)
             if callable(most):
                 raise NotFittedError(
-                    "When `prefit=True` and `max_features` is a callable, call `fit` before calling "
-                    "`transform`."
+                    "When `prefit=True` and `max_features` is a callable, call `fit` before "
+                    "calling `transform`."
                 )
             if not isinstance(most, Integral):
                 raise ValueError(f"`max_features` must be an integer. Got {most!r} instead.")

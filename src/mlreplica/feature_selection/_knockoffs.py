@@ -19,7 +19,7 @@ below: for any model, any number of columns, and any relation of y to x.
 
 The larger s, the less a knockoff resembles its column, and the more power. Equal entries can be at
 most s = min(1, 2λ_min(Σ)). Maximising Σ s_j instead is a semidefinite program; coordinate ascent
-solves it: with A = 2Σ − D, s_j may grow by 1/(A⁻¹)_jj before A becomes singular, so             (17)
+solves it: with A = 2Σ − D, s_j may grow by 1/(A⁻¹)_jj before A becomes singular, so          (17)
 
     s_j ← min(1, s_j + 1/(A⁻¹)_jj − μ),   μ → 0,   and A⁻¹ follows by a rank-one update
 
@@ -224,16 +224,14 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             S = check_array(self.covariance, dtype=np.float64)
             if S.shape != (X.shape[1],) * 2:
-                raise ValueError(
-                    f"covariance must have shape {(X.shape[1],) * 2}, got {S.shape}."
-                )
+                raise ValueError(f"covariance must have shape {(X.shape[1],) * 2}, got {S.shape}.")
             S = S[np.ix_(varies, varies)]
         d = 1.0 / np.sqrt(S.diagonal())
         R = S * d * d[:, None]
         if linalg.eigvalsh(R)[0] <= 1e-10:
             raise ValueError(
-                "covariance must be positive definite: a column is a combination of others, so that "
-                "no knockoff can differ from it; remove such columns."
+                "covariance must be positive definite: a column is a combination of others, so "
+                "that no knockoff can differ from it; remove such columns."
             )
         return R
 

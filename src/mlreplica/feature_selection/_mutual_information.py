@@ -7,8 +7,8 @@ neighbour, and a_i, b_i the numbers of rows with |x_i − x| < r_i and with |y_i
 
     Î = ψ(n) + ψ(k) − mean_i [ψ(a_i + 1) + ψ(b_i + 1)]                                          (6)
 
-For a number c and a class (Ross): r_i is the distance of c_i to the k-th neighbour of its own class,
-which has n_i rows; m_i rows of all classes, row i with them, are nearer than r_i:
+For a number c and a class (Ross): r_i is the distance of c_i to the k-th neighbour of its own
+class, which has n_i rows; m_i rows of all classes, row i with them, are nearer than r_i:
 
     Î = ψ(n) + mean_i [ψ(k) − ψ(n_i) − ψ(m_i)]                                                  (7)
 
@@ -105,7 +105,7 @@ def neighbour_counts(xs, ys, rank_x, by_y, size, k, psi, x, y, home):
     """Σ_i ψ(a_i + 1) + ψ(b_i + 1) of (6).
 
     xs, ys: the sorted columns; rank_x: places of rows in xs; by_y: rows in the order of ys; size:
-    rows in a strip. x, y and home are work space: strips, and the place in ys of each of their rows.
+    rows in a strip. x, y and home are work space: strips, and the places of their rows in xs, ys.
     """
     n = len(xs)
     strips = (n + size - 1) // size

@@ -78,8 +78,8 @@ class RFECV(RFE):
     estimator_ : estimator
         The model, fitted to the columns that are kept.
     cv_results_ : dict
-        For each number of columns, ascending: `n_features`, `mean_test_score`, `std_test_score`, and
-        of fold k `splitk_test_score`, `splitk_support`, `splitk_ranking`.
+        For each number of columns, ascending: `n_features`, `mean_test_score`, `std_test_score`,
+        and of fold k `splitk_test_score`, `splitk_support`, `splitk_ranking`.
     n_features_ : int
         How many are kept.
     n_features_in_ : int

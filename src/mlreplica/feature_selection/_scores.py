@@ -9,7 +9,8 @@ follows F(K − 1, n − K) if all classes have the same normal distribution. Fo
     r = Σ_i (x_i − x̄)(y_i − ȳ) / √(Σ_i (x_i − x̄)² Σ_i (y_i − ȳ)²)                             (2)
     F = (n − 2) r² / (1 − r²)   follows   F(1, n − 2)                                         (3)
 
-if y is normal and unrelated to x. Counts O_k of a column in class k, E_k = (n_k/n) Σ_k O_k expected,
+if y is normal and unrelated to x. For counts O_k of a column in class k, E_k = (n_k/n) Σ_k O_k
+expected,
 
     χ² = Σ_k (O_k − E_k)² / E_k   follows, for large counts,   χ²(K − 1)                      (4)
 

@@ -79,10 +79,9 @@ class SelectorMixin(TransformerMixin, metaclass=ABCMeta):
 
     def _validated(self, X):
         """X as it is, if it has the columns of `fit` and is finite where it must be."""
-        kept_as_frame = (
-            _get_output_config("transform", estimator=self)["dense"] != "default"
-            and hasattr(X, "iloc")
-        )
+        kept_as_frame = _get_output_config("transform", estimator=self)[
+            "dense"
+        ] != "default" and hasattr(X, "iloc")
         return validate_data(
             self,
             X,

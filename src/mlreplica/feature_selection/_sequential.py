@@ -225,9 +225,7 @@ class SequentialFeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator
             after[j] = True
             return np.flatnonzero(after if forward else ~after)
 
-        scores = Parallel(n_jobs=self.n_jobs)(
-            delayed(candidates.score)(columns(j)) for j in left
-        )
+        scores = Parallel(n_jobs=self.n_jobs)(delayed(candidates.score)(columns(j)) for j in left)
         best = int(np.argmax(scores))
         return left[best], scores[best]
 

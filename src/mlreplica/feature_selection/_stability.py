@@ -30,7 +30,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.card import Card
-from mlreplica.core.compat import HasMethods, Interval, StrOptions, _fit_context
+from mlreplica.core.compat import HasMethods, Interval, _fit_context
 from mlreplica.core.compile.threads import run
 from mlreplica.core.validation import distinct
 from mlreplica.linear_model import lasso_path
@@ -90,7 +90,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : object or None, default=None
-        A model with `coef_` or `feature_importances_`; its q largest that are not zero are selected.
+        A model with `coef_` or `feature_importances_`; its q largest, if not zero, are selected.
         None: the first q columns on the lasso's path.
     threshold : float, default=0.75
         τ: the share of runs in which a column must be selected, above ½.
@@ -213,8 +213,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         for _ in range(self.n_pairs):
             order = rng.permutation(n)
             halves += [order[: n // 2], order[n // 2 : 2 * (n // 2)]]
-        counts = np.array(run(lambda rows: self._selected(X[rows], y[rows], q), halves,
-                              n_jobs=self.n_jobs if self.estimator is None else 1))
+        counts = np.array(
+            run(
+                lambda rows: self._selected(X[rows], y[rows], q),
+                halves,
+                n_jobs=self.n_jobs if self.estimator is None else 1,
+            )
+        )
         self.stability_scores_ = counts.mean(axis=0)
         self.n_features_per_run_ = float(counts.sum(axis=1).mean())
         self.false_bound_ = self.n_features_per_run_**2 / ((2.0 * self.threshold - 1.0) * p)

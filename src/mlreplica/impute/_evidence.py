@@ -48,8 +48,8 @@ def maximise_evidence(length, c, V, y_sq, n, max_iter, tol, w, numbers):
             w_old[j] = w[j]
         if step == max_iter or (step > 0 and numbers[0] < 0.0):
             break  # the last step only finds w for the last α and λ
-        lam = (gamma + 2e-6) / (v_sq + 2e-6)
-        alpha = (n - gamma + 2e-6) / (max(rss, 0.0) + 2e-6)
+        lam = (gamma + 2.0 * EPS) / (v_sq + 2.0 * EPS)
+        alpha = (n - gamma + 2.0 * EPS) / (max(rss, 0.0) + 2.0 * EPS)
         numbers[0] = -1.0 if step > 0 and moved < tol else 1.0
     numbers[0], numbers[1] = alpha, lam
 

@@ -160,9 +160,7 @@ class MissingIndicator(TransformerMixin, ValidatedOnce, BaseEstimator):
         check_is_fitted(self)
         X, gaps = self._rows(X, reset=False)
         if self.features == "missing-only" and self.error_on_new:
-            new = np.setdiff1d(
-                np.flatnonzero(np.asarray(gaps.sum(axis=0)).ravel()), self.features_
-            )
+            new = np.setdiff1d(np.flatnonzero(np.asarray(gaps.sum(axis=0)).ravel()), self.features_)
             if len(new):
                 raise ValueError(
                     f"The features {new} have missing values in transform but have no missing "

@@ -4,8 +4,8 @@ r"""Iterative imputation: every column with gaps is predicted from the others, i
         fit a regression of x_j on the other columns, to the rows that have x_j
         replace the gaps of x_j by its predictions
 
-until no value moves by more than `tol` times the largest value known. With draws from the predictive
-distribution instead of predictions, the rounds are a Gibbs sampler of the gaps (chained equations).
+until no value moves by more than `tol` times the largest value known. With draws from the
+predictive distribution instead of predictions, the rounds are a Gibbs sampler of the gaps.
 
 The default regression is the Bayesian ridge of `_evidence.py`. All of its fits share one matrix of
 products XᵀX: filling one column anew changes one row and column of it, and the rows with a gap are
@@ -179,9 +179,7 @@ class IterativeImputer(Imputer):
         "n_nearest_features": [None, Interval(Integral, 1, None, closed="left")],
         "initial_strategy": [StrOptions({"mean", "median", "most_frequent", "constant"})],
         "fill_value": "no_validation",
-        "imputation_order": [
-            StrOptions({"ascending", "descending", "roman", "arabic", "random"})
-        ],
+        "imputation_order": [StrOptions({"ascending", "descending", "roman", "arabic", "random"})],
         "skip_complete": ["boolean"],
         "min_value": [None, Interval(Real, None, None, closed="both"), "array-like"],
         "max_value": [None, Interval(Real, None, None, closed="both"), "array-like"],
@@ -312,9 +310,7 @@ class IterativeImputer(Imputer):
         """The columns from which column j is predicted."""
         if chances is None:
             return np.concatenate([np.arange(j), np.arange(j + 1, p)])
-        return self.random_state_.choice(
-            p, self.n_nearest_features, replace=False, p=chances[:, j]
-        )
+        return self.random_state_.choice(p, self.n_nearest_features, replace=False, p=chances[:, j])
 
     # -------------------------------------------------------------------------------------- fit
 
@@ -338,13 +334,14 @@ class IterativeImputer(Imputer):
         """
         _raise_for_params(params, self, "fit")
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
-        self.random_state_ = getattr(
-            self, "random_state_", check_random_state(self.random_state)
-        )
+        self.random_state_ = getattr(self, "random_state_", check_random_state(self.random_state))
         X, filled, gaps, all_gaps = self._start(X, reset=True)
         self._learn_marks(all_gaps, all_gaps)
         self._steps, self.n_iter_, p = [], 0, filled.shape[1]
-        self._low, self._high = self._limits(self.min_value, -1, p), self._limits(self.max_value, 1, p)
+        self._low, self._high = (
+            self._limits(self.min_value, -1, p),
+            self._limits(self.max_value, 1, p),
+        )
         if not np.all(self._high > self._low):
             raise ValueError("One (or more) features have min_value >= max_value.")
         order = self._order(gaps)
