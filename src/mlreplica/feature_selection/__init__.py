@@ -1,8 +1,8 @@
 """Feature selection: which columns carry information, and how sure one can be
 
 Read `_scores.py` (one column at a time, straight relations), `_mutual_information.py` (any
-relation) and `_univariate.py` (which scores are kept), then the wrappers `_from_model.py`, `_rfe.py`
-and `_sequential.py`. `_stability.py` and `_knockoffs.py` bound how many columns are wrong.
+relation) and `_univariate.py` (which scores are kept), then the wrappers `_from_model.py`,
+`_rfe.py` and `_sequential.py`. `_stability.py` and `_knockoffs.py` bound how many columns are wrong.
 """
 
 from typing import TYPE_CHECKING

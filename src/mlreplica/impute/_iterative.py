@@ -19,6 +19,7 @@ Statistical Software 45 (2011), 1–67.
 
 import logging
 import warnings
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ from mlreplica.core.compat import (
     is_scalar_nan,
 )
 from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.validation import FLOATS
 
 from ._evidence import RidgeFit, RowSums
@@ -349,25 +351,11 @@ class IterativeImputer(Imputer):
         if self.max_iter == 0 or gaps.all() or p == 1:
             self._pack()
             return self._with_marks(filled, all_gaps, all_gaps)
-        chances, rests = self._chances(filled), False
-        size = self.tol * np.max(np.abs(X[~gaps]))
         work = filled.astype(np.float64) if self.estimator is None else filled
-        sums = RowSums(work) if self.estimator is None else None
-        for self.n_iter_ in range(1, self.max_iter + 1):  # noqa: B020  the last one is kept
-            if self.imputation_order == "random":
-                order = self._order(gaps)
-            before = work.copy()
-            for j in order:
-                others = self._others(p, j, chances)
-                self._steps.append(self._step(work, sums, gaps, int(j), others, routed))
-            if sums is not None:
-                sums.refresh()
-            moved = np.abs(work - before).max()
-            if self.verbose > 0:
-                log.info("round %d: largest change %.3g, limit %.3g", self.n_iter_, moved, size)
-            rests = not self.sample_posterior and moved < size
-            if rests:
-                break
+        size = self.tol * np.max(np.abs(X[~gaps]))
+        small = work.size * p < 1 << 23  # threads of BLAS would cost more than they save
+        with one_blas_thread() if small and self.estimator is None else nullcontext():
+            rests = self._go_round(work, gaps, order, size, routed)
         if not rests and not self.sample_posterior:
             warnings.warn(
                 "[IterativeImputer] Early stopping criterion not reached.",
@@ -378,6 +366,27 @@ class IterativeImputer(Imputer):
         filled = work.astype(filled.dtype, copy=False)
         filled[~gaps] = X[~gaps]
         return self._with_marks(filled, all_gaps, all_gaps)
+
+    def _go_round(self, work, gaps, order, size, params):
+        """Rounds of (4), in place, until no value moves by `size`; return whether that came."""
+        chances = self._chances(work)
+        sums = RowSums(work) if self.estimator is None else None
+        for n_iter in range(1, self.max_iter + 1):
+            self.n_iter_ = n_iter
+            if self.imputation_order == "random":
+                order = self._order(gaps)
+            before = work.copy()
+            for j in order:
+                others = self._others(work.shape[1], j, chances)
+                self._steps.append(self._step(work, sums, gaps, int(j), others, params))
+            if sums is not None:
+                sums.refresh()
+            moved = np.abs(work - before).max()
+            if self.verbose > 0:
+                log.info("round %d: largest change %.3g, limit %.3g", self.n_iter_, moved, size)
+            if not self.sample_posterior and moved < size:
+                return True
+        return False
 
     def _step(self, work, sums, gaps, j, others, params):
         """Fit column j and fill its gaps; return the step for new rows."""
