@@ -18,6 +18,7 @@ __all__ = [
     "decomposition",
     "discriminant_analysis",
     "ensemble",
+    "feature_selection",
     "impute",
     "inspection",
     "kernel_approximation",

@@ -14,12 +14,12 @@ from functools import cache
 import numpy as np
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from mlreplica.core.card import card_of
 from mlreplica.discovery import TABLES, all_estimators, cards
+from mlreplica.impute import SimpleImputer
 
 from .console import CommandError, did_you_mean
 

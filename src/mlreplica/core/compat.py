@@ -35,11 +35,16 @@ HOME = {
     "_check_y": "sklearn.utils.validation",
     "_deprecate_positional_args": "sklearn.utils.validation",
     "_get_feature_names": "sklearn.utils.validation",
+    "_get_output_config": "sklearn.utils._set_output",
+    "_num_features": "sklearn.utils.validation",
     "_num_samples": "sklearn.utils.validation",
     "_safe_indexing": "sklearn.utils",
+    "_safe_split": "sklearn.utils.metaestimators",
     # How many rows of a matrix fit into the configured working memory. When gone: a division.
     "get_chunk_n_rows": "sklearn.utils._chunking",
+    "is_pandas_na": "sklearn.utils._missing",
     "is_scalar_nan": "sklearn.utils._missing",
+    "_get_mask": "sklearn.utils._mask",
     "_align_api_if_sparse": "sklearn.utils._sparse",
     # Metadata routing, which has no public helpers for estimators that route by hand.
     "_manual_routing": "sklearn.utils.metadata_routing",

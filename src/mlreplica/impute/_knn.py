@@ -16,7 +16,6 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.card import Card
@@ -34,6 +33,8 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.formulas.distances import distance_named
 from mlreplica.core.space.walk import before, insert
 from mlreplica.core.validation import FLOATS
+
+from ._indicator import MissingIndicator
 
 BLOCK = 32  # rows that are measured together
 

@@ -286,6 +286,35 @@ def gaps(state):
         require(state[name].shape == shape and state[name].dtype == bool, name)
 
 
+def marks(state):
+    """Columns of X that are there."""
+    found = state["features_"]
+    require(found.ndim == 1 and found.dtype.kind == "i", "features_")
+    require(found.size == 0 or 0 <= found.min() <= found.max() < columns(state), "features_")
+
+
+def filled(state):
+    """A value for each column; or steps that predict columns from columns."""
+    p = columns(state)
+    if "statistics_" in state:
+        require(state["statistics_"].shape == (p,), "statistics_")
+        return
+    require(state["_empty"].shape == (p,) and state["_empty"].dtype == bool, "_empty")
+    p = p if state["keep_empty_features"] else int((~state["_empty"]).sum())
+    for name in ("_low", "_high"):
+        require(state[name].shape == (p,) and state[name].dtype == np.float64, name)
+    for j, others, _ in state["_steps"]:
+        require(type(j) is int and 0 <= j < p and others.dtype.kind == "i", "_steps")
+        require(others.size == 0 or 0 <= others.min() <= others.max() < p, "_steps")
+    if state["_packed_steps"] is not None:
+        column, W, b = state["_packed_steps"]
+        S = len(column)
+        require(column.dtype == np.int64 and column.ndim == 1, "_packed_steps")
+        require(S == 0 or 0 <= column.min() <= column.max() < p, "_packed_steps")
+        require(W.shape == (S, p) and b.shape == (S,), "_packed_steps")
+        require(W.dtype == b.dtype == np.float64, "_packed_steps")
+
+
 def linear_map(state):
     """A row for each new column."""
     require(state["components_"].ndim == 2, "components_")
@@ -399,6 +428,21 @@ def posterior(state):
         require(np.shape(state.get("covariance_")) == (p + 1, p + 1), "covariance_")
 
 
+def selected(state):
+    """A number or a bool for each column."""
+    if "estimator_" in state and "n_features_in_" not in state:
+        return  # the model knows its columns
+    p = columns(state)
+    for name in (
+        "variances_", "scores_", "pvalues_", "support_", "ranking_", "stability_scores_",
+        "statistics_", "s_",
+    ):  # fmt: skip
+        if state.get(name) is not None:
+            require(np.shape(state[name]) == (p,), name)
+    if "support_" in state:
+        require(state["support_"].dtype == bool, "support_")
+
+
 def plain(state):
     """Nothing was learned."""
     require(not any(name.endswith("_") for name in state), "an attribute")
@@ -433,6 +477,7 @@ FAMILIES = {
     ),
     "naive_bayes": (("classes_",), naive_bayes),
     "plain": ((), plain),
+    "selected": ((), selected),
     "posterior": (("coef_", "_posterior", "_stats", "_accept_rates"), posterior),
     "random_field": (("coef_", "starts_", "attributes_in_"), random_field),
     "hidden_markov": (("startprob_", "transmat_"), hidden_markov),
@@ -440,5 +485,7 @@ FAMILIES = {
     "density": (("_rows", "bandwidth_"), density),
     "prototypes": (("classes_",), prototypes),
     "gaps": (("_fit_X", "_mask_fit_X", "_valid_mask"), gaps),
+    "marks": (("features_",), marks),
+    "filled": (("indicator_",), filled),
     "linear_map": (("components_",), linear_map),
 }

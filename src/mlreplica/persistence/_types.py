@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 import mlreplica
+from mlreplica import feature_selection
 from mlreplica.core.card import card_of
 from mlreplica.core.formulas.kernel_words import inverse_lengths
 from mlreplica.core.inputs import Inputs
@@ -32,12 +33,17 @@ SKLEARN = {
 }
 PRIVATE = {"mlreplica.Inputs": Inputs}  # what estimators hold that is none itself
 COLUMNS = "mlreplica.cli.columns.Columns"  # the first step of what `mlreplica fit` writes
+SCORES = (
+    "chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression",
+    "r_regression",
+)  # fmt: skip
 FUNCTIONS = {
     "inverse_lengths": inverse_lengths,
     **{name: PAIRWISE_KERNEL_FUNCTIONS[name] for name in ("poly", "chi2", "additive_chi2")},
     **{name: getattr(np, name) for name in ("mean", "median", "min", "max", "sum")},  # pooling
+    **{f"feature_selection.{name}": getattr(feature_selection, name) for name in SCORES},
 }
-OPTIONS = {"degree", "gamma", "coef0"}
+OPTIONS = {"degree", "gamma", "coef0", "n_neighbors", "random_state"}
 
 # Attributes that are made again from the others, and those that belong to a fit under way.
 AGAIN = {

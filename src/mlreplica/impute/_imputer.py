@@ -1,0 +1,56 @@
+"""What every imputer shares: columns that mark gaps, beside those that were filled"""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from mlreplica.core.compat import (
+    MissingValues,
+    _check_feature_names_in,
+    is_pandas_na,
+    is_scalar_nan,
+)
+from mlreplica.core.validation import ValidatedOnce
+
+from ._indicator import MissingIndicator
+
+
+class Imputer(TransformerMixin, ValidatedOnce, BaseEstimator):
+    """Marks where gaps were, beside the filled columns; a subclass fills them."""
+
+    _parameter_constraints: dict = {
+        "missing_values": [MissingValues()],
+        "add_indicator": ["boolean"],
+        "keep_empty_features": ["boolean"],
+    }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        missing = self.missing_values
+        tags.input_tags.allow_nan = is_pandas_na(missing) or is_scalar_nan(missing)
+        return tags
+
+    def _learn_marks(self, X, gaps):
+        """Set indicator_."""
+        self.indicator_ = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(
+                missing_values=self.missing_values, error_on_new=False
+            )
+            self.indicator_.learn(X, gaps)
+
+    def _with_marks(self, filled, X, gaps):
+        """The filled columns, with those that mark gaps beside them if they are wanted."""
+        if not self.add_indicator:
+            return filled
+        marks = self.indicator_.marks(X, gaps)
+        if sp.issparse(filled):
+            return sp.hstack([filled, marks], format=filled.format)
+        return np.hstack([filled, marks.toarray() if sp.issparse(marks) else marks])
+
+    def _names_out(self, input_features, kept):
+        """Names of the columns that are kept, and of the marks."""
+        given = _check_feature_names_in(self, input_features)
+        if not self.add_indicator:
+            return given[kept]
+        return np.concatenate([given[kept], self.indicator_.get_feature_names_out(given)])
