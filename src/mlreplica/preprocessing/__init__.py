@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._kernel_centerer import KernelCenterer as KernelCenterer
     from ._normalizer import Normalizer as Normalizer
     from ._normalizer import normalize as normalize
+    from ._polynomial import PolynomialFeatures as PolynomialFeatures
     from ._power import PowerTransformer as PowerTransformer
     from ._power import power_transform as power_transform
     from ._quantile import QuantileTransformer as QuantileTransformer
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ._ranges import minmax_scale as minmax_scale
     from ._robust import RobustScaler as RobustScaler
     from ._robust import robust_scale as robust_scale
+    from ._splines import SplineTransformer as SplineTransformer
     from ._standard import StandardScaler as StandardScaler
     from ._standard import scale as scale
     from ._threshold import Binarizer as Binarizer
