@@ -35,6 +35,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.linear import checked_weights
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
+from . import _file_checks as file_checks
 from ._columns import rows_to_fit, rows_to_map
 from ._order import column_quantiles, columns_of
 from ._quantile import some_rows
@@ -59,9 +60,16 @@ def centres_on_a_line(x, weight, start):
     c = np.sort(start)
     for _ in range(ROUNDS):
         ends = np.r_[0, np.searchsorted(x, (c[1:] + c[:-1]) / 2, side="right"), len(x)]
-        mass = np.diff(W[ends])
+        mass, sums = np.diff(W[ends]), np.diff(S[ends])
+        empty = np.flatnonzero(mass == 0)
+        if len(empty):  # a cluster without rows moves to the row farthest from its centre
+            own = np.repeat(np.arange(len(c)), np.diff(ends))
+            far = np.argsort(-np.abs(x - c[own]), kind="stable")[: len(empty)]
+            np.subtract.at(mass, own[far], w[far])
+            np.subtract.at(sums, own[far], w[far] * (x[far] - origin))
+            mass[empty], sums[empty] = w[far], w[far] * (x[far] - origin)
         with np.errstate(invalid="ignore", divide="ignore"):
-            moved = np.where(mass > 0, origin + np.diff(S[ends]) / mass, c)
+            moved = np.where(mass > 0, origin + sums / mass, c)
         if np.array_equal(moved, c):
             break
         c = np.sort(moved)
@@ -125,7 +133,7 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks="bins",
+        checks=file_checks.bins,
         input="rows",
         use="an effect that goes up and down, in a linear model",
         good="any shape, step by step; outliers end up in the outer bins",
@@ -133,7 +141,6 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
         time="O(n p log n) once, O(n p log m) for new rows",
         memory="O(n p)",
         rescaling="not needed: cuts move with the units",
-        missing=Card.__dataclass_fields__["missing"].default,
         instead="SplineTransformer, which is smooth; trees, which find cuts by themselves",
     )
     _parameter_constraints: dict = {
@@ -197,7 +204,7 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
             X, y = validate_data(self, X, y, dtype=FLOATS)
         else:
             X = rows_to_fit(self, X, ensure_all_finite=True, dtype="numeric")
-        n, p = X.shape
+        p = X.shape[1]
         bins = self._bins(p)
         weight = None if sample_weight is None else checked_weights(sample_weight, X)
         by_rank = self.strategy == "quantile"
@@ -217,11 +224,10 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
         edges = self._edges(X, y, weight, bins, low.astype(float), high.astype(float))
         self.bin_edges_ = np.empty(p, dtype=object)
         self.n_bins_ = np.zeros(p, dtype=np.int64)
-        for j, e in enumerate(edges):
+        for j, found in enumerate(edges):
+            e = found
             if low[j] == high[j]:
-                warnings.warn(
-                    f"Feature {j} is constant and will be replaced with 0.", stacklevel=2
-                )
+                warnings.warn(f"Feature {j} is constant and will be replaced with 0.", stacklevel=2)
                 e = np.array([-np.inf, np.inf])
             elif self.strategy in ("quantile", "kmeans"):
                 wide = np.diff(e, prepend=-np.inf) > NARROW
@@ -336,9 +342,7 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
             parts = np.split(X, ends[:-1], axis=1)
             X = np.column_stack([part.argmax(axis=1) for part in parts]).astype(X.dtype)
         if X.shape[1] != p:
-            raise ValueError(
-                f"Incorrect number of features. Expecting {p}, received {X.shape[1]}."
-            )
+            raise ValueError(f"Incorrect number of features. Expecting {p}, received {X.shape[1]}.")
         out = np.empty_like(X)
         for j, e in enumerate(self.bin_edges_):
             with np.errstate(invalid="ignore"):

@@ -117,6 +117,8 @@ class ColumnMoments(NamedTuple):
         """Of dense or sparse rows; missing values are left out, column by column."""
         if is_sparse(X):
             return sparse_moments(X, weight)
+        if X.dtype not in FLOATS:
+            X = X.astype(np.float64)
         if weight is None:
             found = plain_moments(X)
             if np.isfinite(found.mean).all():
@@ -196,22 +198,24 @@ def sparse_moments(X: Any, weight: Any) -> ColumnMoments:
     x = X.data.astype(np.float64, copy=False)
     total = float(n_rows) if weight is None else weight.sum()
     missing = np.isnan(x)
+    add = lambda values: np.bincount(j, values if w is None else w * values, p).astype(float)
     n = np.full(p, total)
     if missing.any():
         n -= np.bincount(j[missing], None if w is None else w[missing], p)
         x, j, w = x[~missing], j[~missing], None if w is None else w[~missing]
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.bincount(j, x if w is None else w * x, p) / n
-    D = (x - mean[j]) ** 2
-    stored = np.bincount(j, w, p)
-    squares = np.bincount(j, D if w is None else w * D, p)
-    squares += np.where(n > 0, (n - stored) * mean**2, 0.0)
-    return ColumnMoments(n[0] if (n == n[0]).all() else n, mean, squares)
+        mean = add(x) / n
+        absent = n - add(np.ones(len(x)))
+        d = x - mean[j]
+        off = (add(d) - absent * mean) / n  # the mean again, without the rounding of its sum
+        squares = add(d * d) + absent * mean**2 - n * off**2
+    squares = np.where(n > 0, np.maximum(squares, 0.0), 0.0)
+    return ColumnMoments(n[0] if (n == n[0]).all() else n, mean + off, squares)
 
 
 def rows_to_fit(model: Any, X: Any, **options: Any) -> Any:
     """X validated for `fit`; values may be missing unless `options` say otherwise."""
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and X.size and is_finite(X):
+    if is_plain_matrix(X) and is_finite(X):
         if options.get("reset", True):
             forget_names(model, X)
             return X
@@ -219,6 +223,11 @@ def rows_to_fit(model: Any, X: Any, **options: Any) -> Any:
             return X
     given = {"dtype": HALF, "ensure_all_finite": "allow-nan", **options}
     return validate_data(model, X, **given)
+
+
+def is_plain_matrix(X: Any) -> bool:
+    """Whether X is an array of floats with rows and columns."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and X.size > 0
 
 
 def is_plain_row(model: Any, X: Any) -> bool:
@@ -308,7 +317,7 @@ def scaled_sparse(X: Any, factor: Any, copy: bool) -> Any:
     X = X.copy() if copy else X
     j = X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     X.data *= factor.astype(X.dtype)[j]
-    return _align_api_if_sparse(X)
+    return _align_api_if_sparse(X) if copy else X
 
 
 def weights_of(sample_weight: Any, X: Any) -> Any:

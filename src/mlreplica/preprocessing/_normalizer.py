@@ -22,6 +22,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
+from . import _file_checks as file_checks
 from ._columns import BLOCK, HALF, THREAD
 
 NORMS = StrOptions({"l1", "l2", "max"})
@@ -53,7 +54,7 @@ def normalized(X, norm, copy):
         X = X.copy() if copy else X
         norms = sparse_lengths(X, norm)
         X.data /= np.repeat(np.where(norms == 0, 1, norms), np.diff(X.indptr))
-        return _align_api_if_sparse(X), norms
+        return _align_api_if_sparse(X) if copy else X, norms
     out = X if not copy and X.flags.writeable else np.empty_like(X)
     norms = np.empty(len(X), dtype=X.dtype)
 
@@ -93,7 +94,7 @@ class Normalizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
     card = Card(
         page="scaling",
-        checks="only_columns",
+        checks=file_checks.only_columns,
         input="rows",
         use="rows of which only the direction matters, as counts of words in texts",
         good="nothing is learned; sparse rows stay sparse",

@@ -1,8 +1,8 @@
 r"""Polynomial features: all products of columns up to a degree
 
-A product of degree g is x_j times a product of degree g − 1 whose first column is j or later. In the
-order of scikit-learn (by degree, then by columns) those are a run of neighbours, so a whole run is
-one multiplication of a number with a vector:
+A product of degree g is x_j times a product of degree g − 1 whose first column is j or later. In
+the order of scikit-learn (by degree, then by columns) those are a run of neighbours, so a whole run
+is one multiplication of a number with a vector:
 
     z[to : to + length] = x_j · z[from : from + length]                                       (1)
 
@@ -36,6 +36,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
+from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map
 
 
@@ -108,7 +109,10 @@ def count(p, low, high, interactions_only):
 def runs_of(p, high, interactions_only, offset):
     """The runs (1) of all degrees 1 … high, the first product at place `offset`."""
     runs = [(offset, -1, p, 0)]
-    begins, end = list(range(offset, offset + p)), offset + p  # where products of first column j are
+    begins, end = (
+        list(range(offset, offset + p)),
+        offset + p,
+    )  # where products of first column j are
     to = end
     for _ in range(2, high + 1):
         new = []
@@ -159,7 +163,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks="only_columns",
+        checks=file_checks.only_columns,
         input="rows",
         use="interactions and curves in a linear model",
         good="exact products; sparse rows stay sparse",
@@ -167,7 +171,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
         time="O(n · columns of the result)",
         memory="O(n · columns of the result)",
         rescaling="needed before: x³ of a large unit is enormous",
-        instead="SplineTransformer for curves; kernel=\"poly\" for high degrees; trees",
+        instead='SplineTransformer for curves; kernel="poly" for high degrees; trees',
     )
     _parameter_constraints: dict = {
         "degree": [Interval(Integral, 0, None, closed="left"), "array-like"],

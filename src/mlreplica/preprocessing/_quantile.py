@@ -14,6 +14,7 @@ import warnings
 from numbers import Integral
 
 import numpy as np
+from scipy import sparse
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -32,6 +33,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce
 
+from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map, weights_of
 from ._order import column_quantiles
 from ._search import by_blocks, interpolate, padded
@@ -114,7 +116,7 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
 
     card = Card(
         page="scaling",
-        checks="quantiles",
+        checks=file_checks.quantiles,
         input="rows",
         cheap=lambda: {"n_quantiles": 10},
         use="columns of any shape, for a model that assumes a bell or a fixed range",
@@ -201,9 +203,7 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
                 stacklevel=2,
             )
         if weight is None:
-            chosen = some_rows(n, self.subsample, self.random_state)
-            if not isinstance(chosen, slice):
-                X = X.tocsr()[chosen].tocsc() if is_sparse(X) else X[chosen]
+            X = self._sample(X)
         zeros = not self.ignore_implicit_zeros
         q = column_quantiles(X, self.references_, weight, sparse_zeros=zeros)
         if is_sparse(X) and self.ignore_implicit_zeros:
@@ -211,6 +211,20 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
         self.quantiles_ = np.maximum.accumulate(q)
         self._tables = self._make_tables()
         return self
+
+    def _sample(self, X):
+        """Some of the rows, or some of the stored values of each column if only those count."""
+        if is_sparse(X) and self.ignore_implicit_zeros:
+            random, chosen = check_random_state(self.random_state), []
+            for low, high in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+                chosen.append(np.arange(low, high)[some_rows(high - low, self.subsample, random)])
+            at = np.concatenate(chosen)
+            starts = np.r_[0, np.cumsum([len(places) for places in chosen])]
+            return sparse.csc_array((X.data[at], X.indices[at], starts), shape=X.shape)
+        rows = some_rows(X.shape[0], self.subsample, self.random_state)
+        if isinstance(rows, slice):
+            return X
+        return X.tocsr()[rows].tocsc() if is_sparse(X) else X[rows]
 
     def _make_tables(self):
         """What the loop reads; a saved file does not hold it."""
@@ -232,7 +246,9 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
         -------
         Z : {ndarray, sparse matrix} of shape (n_samples, n_features)
         """
-        return self._through(rows_to_map(self, X, accept_sparse="csc"), self._ranks)
+        X = rows_to_map(self, X, accept_sparse="csc")
+        self._refuse_negative(X)
+        return self._through(X, self._ranks)
 
     def inverse_transform(self, X):
         """Return to the distribution of the data.
@@ -257,7 +273,6 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
                 X[...] = Z
                 return X
             return Z
-        self._refuse_negative(X)
         X = X.copy() if self.copy else X
         for j in range(X.shape[1]):
             s = slice(X.indptr[j], X.indptr[j + 1])

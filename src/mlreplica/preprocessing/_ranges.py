@@ -3,7 +3,8 @@ r"""Ranges: columns between fixed limits
 `MinMaxScaler` maps the smallest value of column j to l and the largest to h, `MaxAbsScaler` the
 largest modulus to 1, so that 0 stays 0 and sparse rows stay sparse:
 
-    z = x·b_j + a_j,    b_j = (h − l) / (max_j − min_j),    a_j = l − b_j min_j;         z = x / max |x_j|
+    z = x·b_j + a_j,      b_j = (h − l) / (max_j − min_j),      a_j = l − b_j min_j
+    z = x / max_i |x_ij|
 
 The extremes of two batches are those of both, so `partial_fit` is exact.
 """
@@ -18,6 +19,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce
 
+from . import _file_checks as file_checks
 from ._columns import (
     SMALL,
     THREAD,
@@ -102,7 +104,7 @@ class MinMaxScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     card = Card(
         page="scaling",
-        checks="scaler",
+        checks=file_checks.scaler,
         input="rows",
         use="columns that a model or a picture expects in a fixed range",
         good="keeps the shape of every distribution; batches merge exactly",

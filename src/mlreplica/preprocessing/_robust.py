@@ -17,6 +17,7 @@ from mlreplica.core.compat import Options, _fit_context, validate_params
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce
 
+from . import _file_checks as file_checks
 from ._columns import (
     mapped,
     multiply_add,
@@ -75,7 +76,7 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     card = Card(
         page="scaling",
-        checks="scaler",
+        checks=file_checks.scaler,
         input="rows",
         use="columns with outliers",
         good="outliers do not move the scale; weights; missing values",

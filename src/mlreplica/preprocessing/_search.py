@@ -96,7 +96,7 @@ def by_blocks(loop, X, *tables):
 
     size = max(LANES, ENTRIES // p)
     parts = split(n, -(-n // size))
-    if len(parts) == 1 or n_threads() == 1 and X.dtype == np.float64 and X.flags.c_contiguous:
+    if len(parts) == 1 or (n_threads() == 1 and X.dtype == np.float64 and X.flags.c_contiguous):
         part(slice(0, n))
     else:
         run(part, parts)

@@ -6,13 +6,13 @@ On knots t_0 ≤ t_1 ≤ … the B-splines of degree d are (Cox, de Boor 1972)
     B_(i,d)(x) = (x − t_i)/(t_(i+d) − t_i) B_(i,d−1)(x)
                + (t_(i+d+1) − x)/(t_(i+d+1) − t_(i+1)) B_(i+1,d−1)(x)                          (2)
 
-Between t_s and t_(s+1) only B_(s−d) … B_s are not 0, and each is a polynomial in u = x − t_s. (2) on
-the coefficients of polynomials gives them once, in `fit`,
+Between t_s and t_(s+1) only B_(s−d) … B_s are not 0, and each is a polynomial in u = x − t_s. (2)
+on the coefficients of polynomials gives them once, in `fit`,
 
     B_(s−d+r)(t_s + u) = c_r0 + c_r1 u + … + c_rd u^d,        r = 0 … d                        (3)
 
-and new rows cost d multiplications per number. What lies outside the knots is a piece too: the first
-polynomial continued, its value (constant) or its tangent (linear). `natural` takes those
+and new rows cost d multiplications per number. What lies outside the knots is a piece too: the
+first polynomial continued, its value (constant) or its tangent (linear). `natural` takes those
 combinations of B-splines that have no curvature at both ends, and goes on as a line:
 
     N_j = B_j + a_j B_0 + b_j B_last,      N_j''(first knot) = N_j''(last knot) = 0            (4)
@@ -42,6 +42,7 @@ from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
+from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map, weights_of
 from ._order import column_quantiles
 from ._ranges import extremes
@@ -108,7 +109,7 @@ def spline_rows(X, knots, coef, place, lowest, period, kept, out, found):
             if period:
                 x = t[0] + (x - t[0]) % (t[m - 1] - t[0])
             k = -1
-            if x == x:
+            if not np.isnan(x):
                 k = 0
                 for b in range(m - 1):
                     k += 1 if t[b] <= x else 0
@@ -174,7 +175,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks="splines",
+        checks=file_checks.splines,
         input="rows",
         use="smooth curves and seasons in a linear model",
         good="local: a row moves the curve near it only; periodic and natural ends",
@@ -283,11 +284,12 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
             base = column_quantiles(X, q, weight, method=method)
         else:
             low, high = extremes(X if weight is None else X[weight > 0])
+            low, high = (np.where(np.isnan(low), k, v) for k, v in ((0.0, low), (1.0, high)))
             base = np.linspace(low, high, self.n_knots, dtype=np.float64)
         if self.extrapolation == "natural" and len(base) == d == 2:
             raise ValueError(
-                "Natural splines of degree 2 need n_knots >= 3: one parabola without curvature is a "
-                "line."
+                "Natural splines of degree 2 need n_knots >= 3: one parabola without curvature is "
+                "a line."
             )
         if self.extrapolation == "periodic" and len(base) <= d:
             raise ValueError(
@@ -361,7 +363,9 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
         coef = np.eye(K)
         if periodic:
             coef = np.vstack([np.eye(K - d), np.eye(K - d)[:d]])
-        outside = "periodic" if periodic else self.extrapolation in ("continue", "linear", "natural")
+        outside = (
+            "periodic" if periodic else self.extrapolation in ("continue", "linear", "natural")
+        )
         return [BSpline(t.copy(), coef, d, extrapolate=outside) for t in self._t.T]
 
     def transform(self, X):
@@ -384,8 +388,8 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
             low, high = extremes(X)
             if (low < knots[:, 0]).any() or (high > knots[:, -1]).any():
                 raise ValueError(
-                    "`X` contains values beyond the limits of the knots: Out of bounds. Use another "
-                    "extrapolation, as 'constant'."
+                    "`X` contains values beyond the limits of the knots: Out of bounds. Use "
+                    "another extrapolation, as 'constant'."
                 )
         period = self.extrapolation == "periodic"
         if self.sparse_output:

@@ -1,12 +1,10 @@
 r"""Standardisation: mean 0 and variance 1
 
-    z = (x − m_j) / s_j,      m_j = Σ w_i x_ij / n,      s_j² = Σ w_i (x_ij − m_j)² / n,      n = Σ w_i
+    z = (x − m_j) / s_j,    m_j = Σ w_i x_ij / n,    s_j² = Σ w_i (x_ij − m_j)² / n,    n = Σ w_i
 
 over the rows whose x_ij is not missing. s_j is 1 where the variance is no larger than the rounding
 of its own computation, n ε s_j² + (n ε m_j)²: the column is constant and stays 0.
 """
-
-import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -15,21 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Options, _align_api_if_sparse, _fit_context, validate_params
-from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linalg import EPS
 from mlreplica.core.linear import forget_names
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS, ValidatedOnce
+from mlreplica.core.validation import ValidatedOnce, is_finite
 
+from . import _file_checks as file_checks
 from ._columns import (
     HALF,
     ColumnMoments,
+    is_plain_matrix,
     mapped,
     multiply_add,
     nonzero,
     plain_moments,
     rows_to_fit,
-    rows_to_map,
     scaled_sparse,
     subtract_divide,
     through,
@@ -42,9 +40,7 @@ CENTRE = (
 )
 
 
-class StandardScaler(
-    ValidatedOnce, CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
-):
+class StandardScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Columns with mean 0 and variance 1.
 
     Parameters
@@ -79,7 +75,7 @@ class StandardScaler(
 
     card = Card(
         page="scaling",
-        checks="scaler",
+        checks=file_checks.scaler,
         input="rows",
         use="columns in different units, before a model with distances, penalties or gradients",
         good="one pass; batches merge exactly; weights; sparse and missing values",
@@ -146,14 +142,12 @@ class StandardScaler(
         """
         first = not hasattr(self, "n_samples_seen_")
         moments = None
-        if first and sample_weight is None and type(X) is np.ndarray and X.dtype in FLOATS:
-            if X.ndim == 2 and X.size:
-                moments = plain_moments(X)
-                if np.isfinite(moments.mean.sum()):
-                    forget_names(self, X)
-                else:
-                    moments = None
-        if moments is None:
+        if first and sample_weight is None and is_plain_matrix(X):
+            moments = plain_moments(X)  # not finite if a value is not
+            moments = moments if np.isfinite(moments.mean.sum()) else None
+        if moments is not None:
+            forget_names(self, X)
+        else:
             X = rows_to_fit(self, X, accept_sparse=("csr", "csc"), reset=first)
             if is_sparse(X) and self.with_mean:
                 raise ValueError(CENTRE)
@@ -241,9 +235,8 @@ def is_constant(var, mean, n):
 
 def rows_to_map_back(model, X, **options):
     """Rows for `inverse_transform`: names of columns are not compared."""
-    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and X.size:
-        if np.isfinite(X.sum()):
-            return checked_width(model, X)
+    if is_plain_matrix(X) and is_finite(X):
+        return checked_width(model, X)
     given = {"dtype": HALF, "ensure_all_finite": "allow-nan", **options}
     return checked_width(model, check_array(X, **given))
 
@@ -317,6 +310,3 @@ def scale(X, *, axis=0, with_mean=True, with_std=True, copy=True):
     model._publish(ColumnMoments.of(Z), True)
     through(subtract_divide, Z, model.mean_ if with_mean else None, model.scale_, Z)
     return X
-
-
-__all__ = ["StandardScaler", "scale"]

@@ -13,6 +13,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
+from . import _file_checks as file_checks
 from ._columns import THREAD
 
 
@@ -24,7 +25,7 @@ def above(X, threshold, copy):
         X = X.copy() if copy else X
         X.data = (threshold < X.data).astype(X.dtype)
         X.eliminate_zeros()
-        return _align_api_if_sparse(X)
+        return _align_api_if_sparse(X) if copy else X
     out = X if not copy and X.flags.writeable else np.empty_like(X)
     rows = split(len(X), n_threads(), least=1 + THREAD // max(1, X.shape[1]))
     run(lambda s: np.greater(X[s], threshold, out=out[s], casting="unsafe"), rows)
@@ -58,7 +59,7 @@ class Binarizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEstim
 
     card = Card(
         page="binning-splines",
-        checks="only_columns",
+        checks=file_checks.only_columns,
         input="rows",
         use="counts of which only presence matters, as words before BernoulliNB",
         good="nothing is learned; sparse rows stay sparse",
