@@ -66,14 +66,15 @@ def multiply_add(X, b, a, out):
 
 
 @kernel
-def block_moments(X, size, mean, squares, off):
-    """Fill a row of `mean` and of `squares` for every block of `size` rows; `off` is scratch."""
+def block_moments(X, size, mean, off, squares):
+    """Fill a row of each for every block of `size` rows; mean + off has twice the digits."""
     n, p = X.shape
     for k in range(len(mean)):
         rows = min(n, (k + 1) * size) - k * size
-        m, S = mean[k], squares[k]
+        m, e, S = mean[k], off[k], squares[k]
         for j in range(p):
             m[j] = 0.0
+            e[j] = 0.0
             S[j] = 0.0
         for i in range(k * size, k * size + rows):
             x = X[i]
@@ -81,17 +82,15 @@ def block_moments(X, size, mean, squares, off):
                 m[j] += x[j]
         for j in range(p):
             m[j] /= rows
-        for j in range(p):
-            off[j] = 0.0
         for i in range(k * size, k * size + rows):
             x = X[i]
             for j in range(p):
                 d = x[j] - m[j]
-                off[j] += d
+                e[j] += d
                 S[j] += d * d
-        for j in range(p):  # the mean again, now without the rounding of a long sum
-            S[j] -= off[j] * off[j] / rows
-            m[j] += off[j] / rows
+        for j in range(p):  # what the rounding of a long sum left
+            e[j] /= rows
+            S[j] -= e[j] * e[j] * rows
 
 
 class ColumnMoments(NamedTuple):
@@ -156,21 +155,25 @@ def plain_moments(X: Any) -> ColumnMoments:
 
     def part(rows: slice) -> Any:
         count = -(-(rows.stop - rows.start) // size)
-        mean, squares = np.empty((2, count, k * p))
-        block_moments(head[rows], size, mean, squares, np.empty(k * p))
+        mean, off, squares = np.empty((3, count, k * p))
+        block_moments(head[rows], size, mean, off, squares)
         lengths = np.full(count, float(size))
         lengths[-1] = rows.stop - rows.start - size * (count - 1)
-        return np.repeat(lengths, k), mean.reshape(-1, p), squares.reshape(-1, p)
+        return np.repeat(lengths, k), *(A.reshape(-1, p) for A in (mean, off, squares))
 
     parts = run(part, split(len(head), n_threads(), least=1 + THREAD // (k * p)))
     rest = X[n // k * k :]
     if len(rest):
         m = rest.mean(axis=0, dtype=np.float64)
-        parts.append(([float(len(rest))], m[None], ((rest - m) ** 2).sum(axis=0)[None]))
-    lengths, means, squares = (np.concatenate(these) for these in zip(*parts, strict=True))
+        e = (rest - m).mean(axis=0)
+        last = ((rest - m - e) ** 2).sum(axis=0)
+        parts.append(([float(len(rest))], m[None], e[None], last[None]))
+    lengths, means, off, squares = (np.concatenate(these) for these in zip(*parts, strict=True))
     mean = lengths @ means / n
-    mean += lengths @ (means - mean) / n
-    squares = squares.sum(axis=0) + lengths @ (means - mean) ** 2
+    d = (means - mean) + off
+    e = lengths @ d / n
+    squares = squares.sum(axis=0) + lengths @ (d - e) ** 2  # (2)
+    mean += e
     return ColumnMoments(n, mean, np.maximum(squares, 0.0))
 
 
@@ -199,13 +202,14 @@ def sparse_moments(X: Any, weight: Any) -> ColumnMoments:
     total = float(n_rows) if weight is None else weight.sum()
     missing = np.isnan(x)
     add = lambda values: np.bincount(j, values if w is None else w * values, p).astype(float)
-    n = np.full(p, total)
-    if missing.any():
-        n -= np.bincount(j[missing], None if w is None else w[missing], p)
+    n, gaps = np.full(p, total), j[missing]
+    if len(gaps):
+        n -= np.bincount(gaps, None if w is None else w[missing], p)
         x, j, w = x[~missing], j[~missing], None if w is None else w[~missing]
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = add(x) / n
-        absent = n - add(np.ones(len(x)))
+        rows = n_rows - np.bincount(gaps, minlength=p)
+        absent = np.where(np.bincount(j, minlength=p) < rows, n - add(np.ones(len(x))), 0.0)
         d = x - mean[j]
         off = (add(d) - absent * mean) / n  # the mean again, without the rounding of its sum
         squares = add(d * d) + absent * mean**2 - n * off**2

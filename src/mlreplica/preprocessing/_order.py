@@ -130,13 +130,11 @@ def weighted_quantiles(x, q, weight, method):
     if not len(x):
         return np.full(len(q), np.nan)
     total, last = upto[-1], len(x) - 1
-    if method == "linear":
-        h = q * max(total - 1, 0.0)
-        i = np.floor(h)
-        low, high = (np.searchsorted(upto, at, side="right") for at in (i, i + 1))
-        return between(x[np.minimum(low, last)], x[np.minimum(high, last)], h - i)
-    target = q * total
-    near = 1e-12 * total
-    low = np.minimum(np.searchsorted(upto, target - near, side="left"), last)
-    high = np.minimum(np.searchsorted(upto, target + near, side="right"), last)
+    at = lambda place: x[np.minimum(np.searchsorted(upto, place, side="right"), last)]
+    if method == "linear" or np.array_equal(weight, np.floor(weight)):
+        i, g = places(max(total, 1.0), q, method)
+        return between(at(np.maximum(i, 0)), at(i + 1), g)
+    near = 1e-12 * total  # shares of weight, which have no places
+    low = np.minimum(np.searchsorted(upto, q * total - near, side="left"), last)
+    high = np.minimum(np.searchsorted(upto, q * total + near, side="right"), last)
     return x[low] if method == "inverted_cdf" else between(x[low], x[high], np.full(len(q), 0.5))

@@ -238,7 +238,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
         if type(X) is np.ndarray and X.dtype in FLOATS:
             X = rows_to_fit(self, X, ensure_all_finite=True)
         else:
-            X = validate_data(self, X, accept_sparse=True)
+            X = validate_data(self, X, accept_sparse=("csr", "csc"))
         low, high = self._degrees()
         p = X.shape[1]
         some = count(p, low, high, self.interaction_only)

@@ -366,7 +366,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
         outside = (
             "periodic" if periodic else self.extrapolation in ("continue", "linear", "natural")
         )
-        return [BSpline(t.copy(), coef, d, extrapolate=outside) for t in self._t.T]
+        return [BSpline.construct_fast(t.copy(), coef, d, outside, 0) for t in self._t.T]
 
     def transform(self, X):
         """Evaluate the splines.

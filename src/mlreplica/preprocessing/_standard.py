@@ -153,11 +153,10 @@ class StandardScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Base
                 raise ValueError(CENTRE)
             moments = ColumnMoments.of(X, weights_of(sample_weight, X))
         if not first:
-            before = ColumnMoments(
-                self.n_samples_seen_,
-                np.zeros(X.shape[1]) if self.mean_ is None else self.mean_,
-                np.zeros(X.shape[1]) if self.var_ is None else self.var_ * self.n_samples_seen_,
-            )
+            n, p = self.n_samples_seen_, X.shape[1]
+            mean = np.zeros(p) if self.mean_ is None else self.mean_
+            var = np.zeros(p) if self.var_ is None else self.var_
+            before = ColumnMoments(n, mean, np.where(np.isnan(var), 0.0, var * n))
             moments = before + moments
         self._publish(moments, sample_weight is None)
         return self
