@@ -64,7 +64,7 @@ def centres_on_a_line(x, weight, start):
         empty = np.flatnonzero(mass == 0)
         if len(empty):  # a cluster without rows moves to the row farthest from its centre
             own = np.repeat(np.arange(len(c)), np.diff(ends))
-            far = np.argsort(-np.abs(x - c[own]), kind="stable")[: len(empty)]
+            far = np.argsort(np.abs(x - c[own]), kind="stable")[::-1][: len(empty)]
             np.subtract.at(mass, own[far], w[far])
             np.subtract.at(sums, own[far], w[far] * (x[far] - origin))
             mass[empty], sums[empty] = w[far], w[far] * (x[far] - origin)

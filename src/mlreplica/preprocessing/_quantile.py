@@ -53,13 +53,13 @@ def some_rows(n, m, random_state):
 
 def line_tables(q, r):
     """Cuts, starts, values, slopes and middles of (1) and (2), for every column of q."""
-    found = []
+    found, m = [], len(r)
     for column in q.T:
-        u, first, count = np.unique(column, return_index=True, return_counts=True)
-        there = ~np.isnan(u)
-        u, first, last = u[there], first[there], (first + count - 1)[there]
-        if not len(u):
-            u, first, last = np.zeros(1), np.zeros(1, int), np.zeros(1, int)
+        values = column
+        if np.isnan(column[-1]):
+            values = np.zeros(m)  # a column without values: only NaN comes here
+        first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])  # sorted already
+        u, last = values[first], np.r_[first[1:], m] - 1
         with np.errstate(over="ignore"):
             slope = np.minimum((r[first[1:]] - r[last[:-1]]) / np.diff(u), np.finfo(float).max)
         middle = (r[first] + r[last]) / 2

@@ -51,25 +51,24 @@ KINDS = {"error", "constant", "linear", "continue", "periodic", "natural"}
 
 
 def basis_pieces(t, d):
-    """c of (3) for every piece between t_d and t_(len − d − 1): (pieces, d + 1 powers, d + 1 r)."""
-    pieces = range(d, len(t) - d - 1)
-    out = np.zeros((len(pieces), d + 1, d + 1))
-    for k, s in enumerate(pieces):
-        B = np.zeros((d + 1, d + 1))  # (r, power): B_(s−g+r, g) for r ≤ g
-        B[0, 0] = 1.0  # (1)
-        for g in range(1, d + 1):
-            new = np.zeros_like(B)
-            for r in range(g + 1):
-                i = s - g + r
-                if r > 0:  # B_(i, g−1) is the r−1st of the degree below
-                    low, width = B[r - 1], t[i + g] - t[i]
-                    new[r] += ((t[s] - t[i]) * low + np.r_[0.0, low[:-1]]) / width  # (2)
-                if r < g:
-                    low, width = B[r], t[i + g + 1] - t[i + 1]
-                    new[r] += ((t[i + g + 1] - t[s]) * low - np.r_[0.0, low[:-1]]) / width
-            B = new
-        out[k] = B.T
-    return out
+    """c of (3), (p, pieces, powers, r), for knots t (m, p) and the pieces from t_d on."""
+    s = np.arange(d, len(t) - d - 1)
+    B = np.zeros((d + 1, d + 1, len(s), t.shape[1]))  # (r, power): B_(s−g+r, g) for r ≤ g
+    B[0, 0] = 1.0  # (1)
+    for g in range(1, d + 1):
+        new = np.zeros_like(B)
+        for r in range(g + 1):
+            i = s - g + r
+            if r > 0:  # (2), where x − t_i = u + (t_s − t_i)
+                low = B[r - 1] / (t[i + g] - t[i])
+                new[r] += (t[s] - t[i]) * low
+                new[r, 1:] += low[:-1]
+            if r < g:
+                low = B[r] / (t[i + g + 1] - t[i + 1])
+                new[r] += (t[i + g + 1] - t[s]) * low
+                new[r, 1:] -= low[:-1]
+        B = new
+    return B.transpose(3, 2, 1, 0)
 
 
 def tangent(c, u, terms):
@@ -322,20 +321,21 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
         knots = np.ascontiguousarray(self._t[d : m - d].T)
         coef = np.zeros((p, inner + 1, d + 1 if d else 2, d + 1))
         place = np.empty((p, inner + 1, d + 1), dtype=np.int64)
-        for j, t in enumerate(self._t.T):
-            with np.errstate(invalid="ignore", divide="ignore"):
-                c = basis_pieces(t, d)
-            first = np.r_[0, np.arange(inner - 1), inner - 2]
-            h = knots[j, -1] - knots[j, -2]
-            columns = first[:, None] + np.arange(d + 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            pieces = basis_pieces(self._t, d)
+        first = np.r_[0, np.arange(inner - 1), inner - 2]
+        columns = first[:, None] + np.arange(d + 1)
+        terms = {"constant": 1, "linear": 2, "natural": 2}.get(kind, d + 1)
+        for j in range(p):
+            c, h = pieces[j], knots[j, -1] - knots[j, -2]
             if kind == "natural":
                 c, columns = self._natural(c, h, K)
                 columns = columns[first]
-            terms = {"constant": 1, "linear": 2, "natural": 2}.get(kind, d + 1)
-            outer = (tangent(c[0], 0.0, terms), *c, tangent(c[-1], h, terms))
-            coef[j, :, : d + 1] = outer
-            columns = columns % K if kind == "periodic" else columns
-            place[j] = np.where(columns < kept, columns + j * kept, np.iinfo(np.int64).max)
+            coef[j, 1:-1, : d + 1] = c
+            coef[j, 0, : d + 1] = tangent(c[0], 0.0, terms)
+            coef[j, -1, : d + 1] = tangent(c[-1], h, terms)
+            at = columns % K if kind == "periodic" else columns
+            place[j] = np.where(at < kept, at + j * kept, np.iinfo(np.int64).max)
         return knots, coef, place, np.arange(p, dtype=np.int64) * kept
 
     def _natural(self, c, h, K):

@@ -14,7 +14,7 @@ from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
 from . import _file_checks as file_checks
-from ._columns import THREAD
+from ._columns import THREAD, rows_to_fit
 
 
 def above(X, threshold, copy):
@@ -96,7 +96,7 @@ class Binarizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         -------
         self : Binarizer
         """
-        validate_data(self, X, accept_sparse="csr")
+        rows_to_fit(self, X, accept_sparse="csr", ensure_all_finite=True, dtype="numeric")
         return self
 
     def transform(self, X, copy=None):
