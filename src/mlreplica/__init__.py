@@ -34,6 +34,7 @@ __all__ = [
     "onnx_export",
     "persistence",
     "plotting",
+    "preprocessing",
     "sequence",
     "svm",
     "tree",

@@ -1,9 +1,16 @@
-"""Scalers of scikit-learn, before a model and round its target"""
+"""Scalers, ours and scikit-learn's, before a model and round its target"""
 
 import numpy as np
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn import preprocessing as theirs
+
+from mlreplica import preprocessing as ours
 
 from ._graph import convert, converter, no_graph
+
+STANDARD = (ours.StandardScaler, theirs.StandardScaler)
+ROBUST = (ours.RobustScaler, theirs.RobustScaler)
+MAX_ABS = (ours.MaxAbsScaler, theirs.MaxAbsScaler)
+MIN_MAX = (ours.MinMaxScaler, theirs.MinMaxScaler)
 
 
 def scaled(graph, x, step):
@@ -16,19 +23,19 @@ def scaled(graph, x, step):
 
 def shift_and_factor(step):
     """The a and b of (x − a) b."""
-    if not isinstance(step, StandardScaler | RobustScaler | MaxAbsScaler | MinMaxScaler):
+    if not isinstance(step, STANDARD + ROBUST + MAX_ABS + MIN_MAX):
         raise no_graph(type(step).__name__)
     if getattr(step, "clip", False):
         raise no_graph(f"a {type(step).__name__} that clips")
     p = step.n_features_in_
     zero, one = np.zeros(p), np.ones(p)
-    if isinstance(step, StandardScaler):
+    if isinstance(step, STANDARD):
         a = step.mean_ if step.with_mean else zero
         return a, 1.0 / step.scale_ if step.with_std else one
-    if isinstance(step, RobustScaler):
+    if isinstance(step, ROBUST):
         a = step.center_ if step.with_centering else zero
         return a, 1.0 / step.scale_ if step.with_scaling else one
-    if isinstance(step, MaxAbsScaler):
+    if isinstance(step, MAX_ABS):
         return zero, 1.0 / step.scale_
     return -step.min_ / step.scale_, step.scale_
 

@@ -52,6 +52,7 @@ AGAIN = {
     "_made": lambda model: import_module("mlreplica.ensemble.forest.base").Made(),
     "_objective": lambda model: model._make_objective(),
     "_packed": lambda model: model._pack(model.estimators_),
+    "_tables": lambda model: model._make_tables(),
 }
 LEFT_OUT = {"_callback_fit_ctx", "_last_fit", "_skl_callbacks", "_skl_callbacks_to_teardown"}
 
