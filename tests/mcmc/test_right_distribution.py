@@ -399,6 +399,18 @@ def log_scaled(y, x):
     return -np.log(s).sum() - 0.5 * (((y - x) / s) ** 2).sum()
 
 
+def stretched(x, rng):
+    """A proposal for positive numbers: it multiplies them."""
+    y = np.empty(len(x))
+    for j in range(len(x)):
+        y[j] = x[j] * np.exp(0.5 * rng.standard_normal())
+    return y
+
+
+def log_stretched(y, x):
+    return -np.log(y).sum() - 2.0 * (np.log(y / x) ** 2).sum()
+
+
 def of_vector(f, blocks):
     """The density of one vector: −∞ outside of the support, in place of a Jacobian."""
     (support,) = blocks.values()
@@ -412,8 +424,9 @@ def of_vector(f, blocks):
 
 def own(hastings):
     def make(f, blocks, model, y):
-        g = of_vector(f, blocks)
-        return MetropolisHastings(g, proposal=scaled, log_proposal=log_scaled if hastings else None)
+        g, (support,) = of_vector(f, blocks), blocks.values()
+        move, log_move = (stretched, log_stretched) if support.low == 0 else (scaled, log_scaled)
+        return MetropolisHastings(g, proposal=move, log_proposal=log_move if hastings else None)
 
     return make
 
