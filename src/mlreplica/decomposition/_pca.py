@@ -242,11 +242,12 @@ default="auto"
                 f'while "{self.svd_solver}" was passed. See TruncatedSVD for a possible '
                 "alternative."
             )
-        m = None
+        m, finite = None, False
         if sample_weight is None and self.svd_solver in {"auto", "covariance_eigh"} and is_tall(X):
             with np.errstate(over="ignore", invalid="ignore"):
-                m = moments_of(X)  # if they are finite, so is X
-        if (m is not None and m.finite()) or is_plain_array(X, contiguous=False):
+                m = moments_of(X)
+                finite = m.finite()  # then X is so, too
+        if finite or is_plain_array(X, contiguous=False):
             forget_names(self, X)
         else:
             X = validate_data(self, X, dtype=FLOATS, accept_sparse=("csr", "csc"))
