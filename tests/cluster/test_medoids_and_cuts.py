@@ -10,12 +10,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.cluster import KMedoids, SpectralClustering, spectral_clustering
 from mlreplica.cluster._spectral import cluster_qr, discretize, normalised
 from mlreplica.cluster.medoids.pam import Exchanges, best_exchange, pam, spread_out
+from mlreplica.neighbors import kneighbors_graph
 
 SEEDS = st.integers(0, 999)
 
@@ -220,3 +222,12 @@ def test_bad_input_of_spectral_clustering():
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+def test_spectral_clustering_of_a_graph_that_is_not_symmetric():
+    X, _ = make_blobs(random_state=0)
+    graph = kneighbors_graph(X, 5, include_self=True)
+    model = SpectralClustering(3, affinity="precomputed", random_state=0)
+    with pytest.warns(UserWarning, match="not symmetric"):
+        labels = model.fit_predict(graph)
+    assert_array_equal(labels, model.fit_predict(0.5 * (graph + graph.T)))

@@ -42,7 +42,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import as_float_array, check_random_state
+from sklearn.utils import as_float_array, check_random_state, check_symmetric
 from sklearn.utils.validation import check_array, validate_data
 
 from mlreplica.core.card import Card
@@ -348,8 +348,10 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         k = self.n_clusters
         if k > X.shape[0]:
             raise ValueError(f"n_clusters={k} must be at most n_samples={X.shape[0]}.")
-        random = check_random_state(self.random_state)
-        self.labels_ = labels_of(self, self.affinity_matrix_, random)
+        A, random = self.affinity_matrix_, check_random_state(self.random_state)
+        if self.affinity == "precomputed":
+            A = check_symmetric(A)  # else the mean of A and its transpose, with a warning
+        self.labels_ = labels_of(self, A, random)
         return self
 
     def _affinities(self, X):
