@@ -366,7 +366,7 @@ def power_transform(X, method="yeo-johnson", *, standardize=True, copy=True):
     >>> from mlreplica.preprocessing import power_transform
     >>> power_transform([[1.0, 2.0], [3.0, 2.0], [4.0, 5.0]], method="box-cox").round(3)
     array([[-1.333, -0.707],
-           [ 0.256, -0.707],
-           [ 1.077,  1.414]])
+           [ 0.257, -0.707],
+           [ 1.076,  1.414]])
     """
     return PowerTransformer(method, standardize=standardize, copy=copy).fit_transform(X)
