@@ -36,7 +36,6 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map
 
 
@@ -163,7 +162,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.only_columns,
+        checks="only_columns",
         input="rows",
         use="interactions and curves in a linear model",
         good="exact products; sparse rows stay sparse",

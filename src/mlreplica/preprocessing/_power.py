@@ -34,7 +34,6 @@ from mlreplica.core.formulas.exp import exp64
 from mlreplica.core.rows.walk import steps
 from mlreplica.core.validation import ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import BLOCK, ColumnMoments, rows_to_fit, rows_to_map, weights_of
 from ._order import LEAST, columns_of
 from ._standard import StandardScaler, is_constant, rows_to_map_back
@@ -171,7 +170,7 @@ class PowerTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Ba
 
     card = Card(
         page="scaling",
-        checks=file_checks.powers,
+        checks="powers",
         input="rows",
         use="skewed columns, as incomes and counts, before a linear model",
         good="one parameter per column, by maximum likelihood; has an inverse",

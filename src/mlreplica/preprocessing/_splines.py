@@ -42,7 +42,6 @@ from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map, weights_of
 from ._order import column_quantiles
 from ._ranges import extremes
@@ -174,7 +173,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.splines,
+        checks="splines",
         input="rows",
         use="smooth curves and seasons in a linear model",
         good="local: a row moves the curve near it only; periodic and natural ends",
