@@ -14,6 +14,7 @@ from mlreplica.ensemble.histogram.predict import HistTree
 from mlreplica.ensemble.isolation.trees import Forest
 
 from ._container import require
+from ._numeric_checks import NUMERIC
 from ._trees import isolation_columns
 
 MOST = 254  # thresholds of a column, so that its codes are bytes
@@ -449,6 +450,7 @@ def plain(state):
 
 
 FAMILIES = {
+    **NUMERIC,
     "linear": (("coef_",), linear),
     "support_vectors": (("support_", "_n_support"), support_vectors),
     "kernel_rows": (("X_fit_", "kernel_"), kernel_rows),

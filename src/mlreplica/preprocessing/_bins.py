@@ -35,7 +35,6 @@ from mlreplica.core.compat import (
 from mlreplica.core.linear import checked_weights
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import rows_to_fit, rows_to_map
 from ._order import column_quantiles, columns_of
 from ._quantile import some_rows
@@ -133,7 +132,7 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.bins,
+        checks="bins",
         input="rows",
         use="an effect that goes up and down, in a linear model",
         good="any shape, step by step; outliers end up in the outer bins",

@@ -19,8 +19,6 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.rows.walk import is_sparse
 
-from . import _file_checks as file_checks
-
 
 def identity(X):
     """X itself."""
@@ -71,7 +69,7 @@ class FunctionTransformer(TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.only_columns,
+        checks="only_columns",
         input="rows",
         use="a step of your own in a pipeline, as a logarithm",
         good="any function",
@@ -118,6 +116,7 @@ class FunctionTransformer(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.no_validation = not self.validate
         tags.requires_fit = False
+        tags.input_tags.allow_nan = not self.validate
         tags.input_tags.sparse = not self.validate or self.accept_sparse
         return tags
 

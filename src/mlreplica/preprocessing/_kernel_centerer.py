@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mlreplica.core.card import Card
 from mlreplica.core.validation import FLOATS, new_rows
 
-from . import _file_checks as file_checks
-
 
 def square_data():
     """A kernel matrix, for the warm-up."""
@@ -48,7 +46,7 @@ class KernelCenterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     card = Card(
         page="kernel-pca",
-        checks=file_checks.kernel_means,
+        checks="kernel_means",
         input="rows",
         data=square_data,
         use="a kernel matrix before a method that assumes centred features",

@@ -23,7 +23,6 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
-from . import _file_checks as file_checks
 from ._columns import BLOCK, HALF, SMALL, THREAD, rows_to_fit
 
 NORMS = StrOptions({"l1", "l2", "max"})
@@ -117,7 +116,7 @@ class Normalizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
     card = Card(
         page="scaling",
-        checks=file_checks.only_columns,
+        checks="only_columns",
         input="rows",
         use="rows of which only the direction matters, as counts of words in texts",
         good="nothing is learned; sparse rows stay sparse",

@@ -4,13 +4,13 @@ A product of degree g is x_j times a product of degree g − 1 whose first colum
 the order of scikit-learn (by degree, then by columns) those are a run of neighbours, so a whole run
 is one multiplication of a number with a vector:
 
-    z[to : to + length] = x_j · z[from : from + length]                                       (1)
+    z[to : to + length] = x_j · z[from : from + length]                                       (2)
 
 From m columns C(g, m) = (m + g − 1 over g) products of degree g can be made, or (m over g) without
 repetition. For sparse rows only products of stored values are formed; that of j_1 ≤ … ≤ j_g stands
 at the place of its degree
 
-    Σ_t  C(g − t + 1, m_t) − C(g − t + 1, p − j_t),      m_1 = p,   m_(t+1) = p − j_t          (2)
+    Σ_t  C(g − t + 1, m_t) − C(g − t + 1, p − j_t),      m_1 = p,   m_(t+1) = p − j_t          (3)
 
 and one column fewer in every m_(t+1) without repetition.
 """
@@ -36,13 +36,12 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map
 
 
 @kernel
 def products(X, runs, bias, out):
-    """Fill rows of all products by (1); a run is (to, from, length, j), from −1 for x itself."""
+    """Fill rows of all products by (2); a run is (to, from, length, j), from −1 for x itself."""
     n, p = X.shape
     for i in range(n):
         x, z = X[i], out[i]
@@ -61,7 +60,7 @@ def products(X, runs, bias, out):
 
 @kernel(part=True)
 def combinations(g, m, alone):
-    """C(g, m) of (2)."""
+    """C(g, m) of (3)."""
     top = m if alone else m + g - 1
     if top < g:
         return 0
@@ -107,7 +106,7 @@ def count(p, low, high, interactions_only):
 
 
 def runs_of(p, high, interactions_only, offset):
-    """The runs (1) of all degrees 1 … high, the first product at place `offset`."""
+    """The runs (2) of all degrees 1 … high, the first product at place `offset`."""
     runs = [(offset, -1, p, 0)]
     begins, end = (
         list(range(offset, offset + p)),
@@ -163,7 +162,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.only_columns,
+        checks="only_columns",
         input="rows",
         use="interactions and curves in a linear model",
         good="exact products; sparse rows stay sparse",

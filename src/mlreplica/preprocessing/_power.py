@@ -2,14 +2,14 @@ r"""Power transformations: the exponent that makes a column most nearly normal
 
 Box–Cox for x > 0 and Yeo–Johnson for any x, with L = log x and L = log(1 + |x|),
 
-    ψ(x) = (e^(λL) − 1) / λ                                                                   (1)
-    ψ(x) = (e^(λL) − 1) / λ   for x ≥ 0,       −(e^((2−λ)L) − 1) / (2 − λ)   for x < 0        (2)
+    ψ(x) = (e^(λL) − 1) / λ                                                                   (3)
+    ψ(x) = (e^(λL) − 1) / λ   for x ≥ 0,       −(e^((2−λ)L) − 1) / (2 − λ)   for x < 0        (4)
 
 and ±L in the limit where the divisor is 0. If ψ(x) is normal, the density of x has the factor
 ψ'(x) = e^((λ−1)L), or e^((λ−1)·sign(x)·L). With the best mean and variance for each λ put in, the
 log-likelihood of n values is, but for a constant,
 
-    ℓ(λ) = −(n/2) log var ψ + (λ − 1) Σ L_i        or      … + (λ − 1) Σ sign(x_i) L_i        (3)
+    ℓ(λ) = −(n/2) log var ψ + (λ − 1) Σ L_i        or      … + (λ − 1) Σ sign(x_i) L_i        (5)
 
 Dividing x by its geometric mean makes Σ L_i = 0 in Box–Cox, so the second term goes. L does not
 depend on λ: each λ that Brent's search tries costs one exponential per value.
@@ -34,7 +34,6 @@ from mlreplica.core.formulas.exp import exp64
 from mlreplica.core.rows.walk import steps
 from mlreplica.core.validation import ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import BLOCK, ColumnMoments, rows_to_fit, rows_to_map, weights_of
 from ._order import LEAST, columns_of
 from ._standard import StandardScaler, is_constant, rows_to_map_back
@@ -60,7 +59,7 @@ def power(L, lam, down, out):
 
 
 def log_likelihood(lam, up, below, slope, weight, work):
-    """ℓ(λ) / n of (3) from L of x ≥ 0 (`up`), L of x < 0 (`below`) and the mean of ±L (`slope`)."""
+    """ℓ(λ) / n of (5) from L of x ≥ 0 (`up`), L of x < 0 (`below`) and the mean of ±L (`slope`)."""
     m = len(up)
     top = max(lam * (up.max(initial=0) if lam > 0 else up.min(initial=0)), 0.0)
     top = max(top, (2 - lam) * below.max(initial=0))
@@ -78,7 +77,7 @@ def log_likelihood(lam, up, below, slope, weight, work):
 
 
 def best_lambda(x, weight, method):
-    """The λ that maximises (3) over the values of one column."""
+    """The λ that maximises (5) over the values of one column."""
     if weight is not None:
         x, weight = x[weight > 0], weight[weight > 0] / weight.sum()
     if method == "box-cox":
@@ -109,20 +108,20 @@ def newton_step(f, x, h=1e-3):
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def box_cox(x, lam):
-    """(1)"""
+    """(3)"""
     L = np.log(x)
     return L if abs(lam) < LIMIT else np.expm1(lam * L) / lam
 
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def box_cox_inverse(z, lam):
-    """x of (1)"""
+    """x of (3)"""
     return np.exp(z) if abs(lam) < LIMIT else np.exp(np.log1p(lam * z) / lam)
 
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def yeo_johnson(x, lam):
-    """(2)"""
+    """(4)"""
     low = x < 0
     L = np.log1p(np.abs(x))
     a = np.where(low, 2 - lam, lam)
@@ -132,7 +131,7 @@ def yeo_johnson(x, lam):
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def yeo_johnson_inverse(z, lam):
-    """x of (2)"""
+    """x of (4)"""
     low = z < 0
     a = np.where(low, 2 - lam, lam)
     size = np.abs(z)
@@ -141,12 +140,12 @@ def yeo_johnson_inverse(z, lam):
 
 
 class PowerTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns raised to the power that makes them most nearly normal: (1) or (2).
+    """Columns raised to the power that makes them most nearly normal: (3) or (4).
 
     Parameters
     ----------
     method : {"yeo-johnson", "box-cox"}, default="yeo-johnson"
-        (2) for any values, (1) for positive ones.
+        (4) for any values, (3) for positive ones.
     standardize : bool, default=True
         Then bring the result to mean 0 and variance 1.
     copy : bool, default=True
@@ -171,7 +170,7 @@ class PowerTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Ba
 
     card = Card(
         page="scaling",
-        checks=file_checks.powers,
+        checks="powers",
         input="rows",
         use="skewed columns, as incomes and counts, before a linear model",
         good="one parameter per column, by maximum likelihood; has an inverse",
@@ -280,7 +279,7 @@ class PowerTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Ba
             )
 
     def _mapped(self, X, copy, inverse=False):
-        """Every column through (1) or (2), or back."""
+        """Every column through (3) or (4), or back."""
         f = {
             ("box-cox", False): box_cox,
             ("box-cox", True): box_cox_inverse,
@@ -366,7 +365,7 @@ def power_transform(X, method="yeo-johnson", *, standardize=True, copy=True):
     >>> from mlreplica.preprocessing import power_transform
     >>> power_transform([[1.0, 2.0], [3.0, 2.0], [4.0, 5.0]], method="box-cox").round(3)
     array([[-1.333, -0.707],
-           [ 0.256, -0.707],
-           [ 1.077,  1.414]])
+           [ 0.257, -0.707],
+           [ 1.076,  1.414]])
     """
     return PowerTransformer(method, standardize=standardize, copy=copy).fit_transform(X)

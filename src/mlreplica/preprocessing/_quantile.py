@@ -33,7 +33,6 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map, weights_of
 from ._order import column_quantiles
 from ._search import by_blocks, interpolate, padded
@@ -116,7 +115,7 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
 
     card = Card(
         page="scaling",
-        checks=file_checks.quantiles,
+        checks="quantiles",
         input="rows",
         cheap=lambda: {"n_quantiles": 10},
         use="columns of any shape, for a model that assumes a bell or a fixed range",

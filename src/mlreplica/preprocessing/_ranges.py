@@ -19,7 +19,6 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import (
     SMALL,
     THREAD,
@@ -104,7 +103,7 @@ class MinMaxScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     card = Card(
         page="scaling",
-        checks=file_checks.scaler,
+        checks="scaler",
         input="rows",
         use="columns that a model or a picture expects in a fixed range",
         good="keeps the shape of every distribution; batches merge exactly",

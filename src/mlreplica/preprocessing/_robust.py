@@ -17,7 +17,6 @@ from mlreplica.core.compat import Options, _fit_context, validate_params
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import (
     mapped,
     multiply_add,
@@ -76,7 +75,7 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
 
     card = Card(
         page="scaling",
-        checks=file_checks.scaler,
+        checks="scaler",
         input="rows",
         use="columns with outliers",
         good="outliers do not move the scale; weights; missing values",

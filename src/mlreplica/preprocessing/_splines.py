@@ -2,20 +2,20 @@ r"""Splines: a smooth curve through pieces of polynomials, as columns for a line
 
 On knots t_0 ≤ t_1 ≤ … the B-splines of degree d are (Cox, de Boor 1972)
 
-    B_(i,0)(x) = 1 if t_i ≤ x < t_(i+1), else 0                                                (1)
+    B_(i,0)(x) = 1 if t_i ≤ x < t_(i+1), else 0                                                (4)
     B_(i,d)(x) = (x − t_i)/(t_(i+d) − t_i) B_(i,d−1)(x)
-               + (t_(i+d+1) − x)/(t_(i+d+1) − t_(i+1)) B_(i+1,d−1)(x)                          (2)
+               + (t_(i+d+1) − x)/(t_(i+d+1) − t_(i+1)) B_(i+1,d−1)(x)                          (5)
 
-Between t_s and t_(s+1) only B_(s−d) … B_s are not 0, and each is a polynomial in u = x − t_s. (2)
+Between t_s and t_(s+1) only B_(s−d) … B_s are not 0, and each is a polynomial in u = x − t_s. (5)
 on the coefficients of polynomials gives them once, in `fit`,
 
-    B_(s−d+r)(t_s + u) = c_r0 + c_r1 u + … + c_rd u^d,        r = 0 … d                        (3)
+    B_(s−d+r)(t_s + u) = c_r0 + c_r1 u + … + c_rd u^d,        r = 0 … d                        (6)
 
 and new rows cost d multiplications per number. What lies outside the knots is a piece too: the
 first polynomial continued, its value (constant) or its tangent (linear). `natural` takes those
 combinations of B-splines that have no curvature at both ends, and goes on as a line:
 
-    N_j = B_j + a_j B_0 + b_j B_last,      N_j''(first knot) = N_j''(last knot) = 0            (4)
+    N_j = B_j + a_j B_0 + b_j B_last,      N_j''(first knot) = N_j''(last knot) = 0            (7)
 
 References
 ----------
@@ -42,7 +42,6 @@ from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit, rows_to_map, weights_of
 from ._order import column_quantiles
 from ._ranges import extremes
@@ -51,15 +50,15 @@ KINDS = {"error", "constant", "linear", "continue", "periodic", "natural"}
 
 
 def basis_pieces(t, d):
-    """c of (3), (p, pieces, powers, r), for knots t (m, p) and the pieces from t_d on."""
+    """c of (6), (p, pieces, powers, r), for knots t (m, p) and the pieces from t_d on."""
     s = np.arange(d, len(t) - d - 1)
     B = np.zeros((d + 1, d + 1, len(s), t.shape[1]))  # (r, power): B_(s−g+r, g) for r ≤ g
-    B[0, 0] = 1.0  # (1)
+    B[0, 0] = 1.0  # (4)
     for g in range(1, d + 1):
         new = np.zeros_like(B)
         for r in range(g + 1):
             i = s - g + r
-            if r > 0:  # (2), where x − t_i = u + (t_s − t_i)
+            if r > 0:  # (5), where x − t_i = u + (t_s − t_i)
                 low = B[r - 1] / (t[i + g] - t[i])
                 new[r] += (t[s] - t[i]) * low
                 new[r, 1:] += low[:-1]
@@ -82,7 +81,7 @@ def tangent(c, u, terms):
 
 
 def natural_combinations(c, h):
-    """The rows of (4): a_j and b_j of the splines between the first and the last."""
+    """The rows of (7): a_j and b_j of the splines between the first and the last."""
     pieces, d = len(c), c.shape[1] - 1
     K = pieces + d
     ends = np.zeros((2, K))
@@ -93,7 +92,7 @@ def natural_combinations(c, h):
 
 @kernel
 def spline_rows(X, knots, coef, place, lowest, period, kept, out, found):
-    """Add the values (3) of every number to its columns of `out`.
+    """Add the values (6) of every number to its columns of `out`.
 
     knots (p, m): the first knot, then the inner ones, then the last. Piece 0 lies before the first
     knot, piece m after the last. coef (p, m + 1, d + 1, r) are polynomials in x − origin, where the
@@ -128,7 +127,7 @@ def spline_rows(X, knots, coef, place, lowest, period, kept, out, found):
 
 
 class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
-    """B-splines of every column: (2).
+    """B-splines of every column: (5).
 
     Parameters
     ----------
@@ -141,7 +140,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
     extrapolation : {"error", "constant", "linear", "continue", "periodic", "natural"}, \
             default="constant"
         Beyond the first and the last knot: refuse, keep the value, go on along the tangent or the
-        polynomial, start again, or (4), which has two columns fewer and needs degree >= 2.
+        polynomial, start again, or (7), which has two columns fewer and needs degree >= 2.
     include_bias : bool, default=True
         Keep the last spline of each column. All of them sum to 1, as an intercept does.
     order : {"C", "F"}, default="C"
@@ -154,7 +153,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     bsplines_ : list of scipy.interpolate.BSpline
-        The splines of each column, before (4).
+        The splines of each column, before (7).
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -174,7 +173,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.splines,
+        checks="splines",
         input="rows",
         use="smooth curves and seasons in a linear model",
         good="local: a row moves the curve near it only; periodic and natural ends",
@@ -339,7 +338,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
         return knots, coef, place, np.arange(p, dtype=np.int64) * kept
 
     def _natural(self, c, h, K):
-        """Polynomials of the N_j of (4) that are not 0 on each piece, and their columns."""
+        """Polynomials of the N_j of (7) that are not 0 on each piece, and their columns."""
         pieces, d = len(c), self.degree
         ends = natural_combinations(c, h)
         new, columns = np.zeros_like(c), np.empty((pieces, d + 1), dtype=np.int64)

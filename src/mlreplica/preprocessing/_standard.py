@@ -18,7 +18,6 @@ from mlreplica.core.linear import forget_names
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import ValidatedOnce, is_finite
 
-from . import _file_checks as file_checks
 from ._columns import (
     HALF,
     ColumnMoments,
@@ -75,7 +74,7 @@ class StandardScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Base
 
     card = Card(
         page="scaling",
-        checks=file_checks.scaler,
+        checks="scaler",
         input="rows",
         use="columns in different units, before a model with distances, penalties or gradients",
         good="one pass; batches merge exactly; weights; sparse and missing values",

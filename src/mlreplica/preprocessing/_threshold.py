@@ -13,7 +13,6 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
-from . import _file_checks as file_checks
 from ._columns import THREAD, rows_to_fit
 
 
@@ -59,7 +58,7 @@ class Binarizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEstim
 
     card = Card(
         page="binning-splines",
-        checks=file_checks.only_columns,
+        checks="only_columns",
         input="rows",
         use="counts of which only presence matters, as words before BernoulliNB",
         good="nothing is learned; sparse rows stay sparse",

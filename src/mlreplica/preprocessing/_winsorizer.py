@@ -23,7 +23,6 @@ from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
 from mlreplica.core.validation import ValidatedOnce
 
-from . import _file_checks as file_checks
 from ._columns import rows_to_fit, rows_to_map, weights_of
 from ._order import column_quantiles
 
@@ -63,7 +62,7 @@ class Winsorizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
     card = Card(
         page="scaling",
-        checks=file_checks.limits,
+        checks="limits",
         input="rows",
         use="a few values so far away that they would decide the fit",
         good="keeps every row; reports its limits and how many values they cut",

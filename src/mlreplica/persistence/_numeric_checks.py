@@ -1,12 +1,8 @@
-"""Checks of saved files: what must hold before compiled loops see the attributes"""
+"""Checks of transformers of numbers: what must hold before compiled loops see their attributes"""
 
 import numpy as np
 
-
-def require(fact, what):
-    """Raise ValueError if a fact about a file does not hold."""
-    if not fact:
-        raise ValueError(f"the file has no valid {what}.")
+from ._container import require
 
 
 def columns(state):
@@ -79,3 +75,15 @@ def splines(state):
 def is_numbers(value, shape, kind="f"):
     """Whether `value` is an array of this shape and kind."""
     return isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind == kind
+
+
+NUMERIC = {
+    "scaler": (("n_features_in_",), scaler),
+    "limits": (("lower_", "upper_"), limits),
+    "only_columns": ((), only_columns),
+    "kernel_means": (("K_fit_rows_",), kernel_means),
+    "quantiles": (("quantiles_", "references_"), quantiles),
+    "powers": (("lambdas_",), powers),
+    "bins": (("bin_edges_", "n_bins_"), bins),
+    "splines": (("_t",), splines),
+}
