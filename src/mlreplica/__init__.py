@@ -32,6 +32,7 @@ __all__ = [
     "onnx_export",
     "persistence",
     "plotting",
+    "preprocessing",
     "sequence",
     "svm",
     "tree",
