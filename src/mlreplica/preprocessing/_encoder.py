@@ -75,7 +75,7 @@ class CategoryEncoder(ValidatedOnce, TransformerMixin, BaseEstimator):
             counts = counts[:size]
         least = self.min_frequency or 0
         rare = counts < (least if isinstance(least, Integral) else least * n)
-        left = size - rare.sum() + rare.any()
+        left = size - rare.sum() + 1  # the one of the infrequent counts, as in scikit-learn
         if self.max_categories is not None and self.max_categories < left:
             order = np.argsort(counts, kind="stable")
             rare[order[: size - (self.max_categories - 1)]] = True

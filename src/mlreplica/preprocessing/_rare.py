@@ -23,8 +23,8 @@ class RareCategories(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     min_share : float, default=0.01
         The least share of a category that is kept.
-    rare : str or number, default="rare"
-        What stands for all rare categories.
+    rare : str, number or None, default=None
+        What stands for all rare categories; None means "rare", and NaN in a column of numbers.
 
     Attributes
     ----------
@@ -58,10 +58,10 @@ class RareCategories(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     )
     _parameter_constraints: dict = {
         "min_share": [Interval(Real, 0, 1, closed="both")],
-        "rare": [str, Real],
+        "rare": [str, Real, None],
     }
 
-    def __init__(self, min_share=0.01, *, rare="rare"):
+    def __init__(self, min_share=0.01, *, rare=None):
         self.min_share = min_share
         self.rare = rare
 
@@ -113,7 +113,7 @@ class RareCategories(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         X_out : ndarray of shape (n_samples, n_features)
-            Objects, or numbers if all columns hold numbers and nothing is replaced by a text.
+            Objects, or numbers if all columns hold numbers and `rare` is no text.
         """
         check_is_fitted(self)
         columns, _ = read_columns(self, X, reset=False)
@@ -138,12 +138,15 @@ class RareCategories(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             else:
                 gap = np.isnan(rest)
             rows = rows[~gap]
+        is_number = values.dtype.kind in "biuf"
+        rare = self.rare if self.rare is not None else np.nan if is_number else "rare"
         if not len(rows):
-            return values.astype(object) if values.dtype.kind == "U" else values.copy()
-        is_number = values.dtype.kind in "biuf" and not isinstance(self.rare, str)
-        dtype = np.result_type(values.dtype, np.min_scalar_type(self.rare)) if is_number else object
-        values = values.astype(dtype)
-        values[rows] = self.rare
+            return values.astype(object) if values.dtype.kind in "US" else values.copy()
+        if is_number and not isinstance(rare, str):
+            values = values.astype(np.result_type(values.dtype, np.min_scalar_type(rare)))
+        else:
+            values = values.astype(object)
+        values[rows] = rare
         return values
 
     def __sklearn_tags__(self):

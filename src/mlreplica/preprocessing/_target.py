@@ -220,8 +220,6 @@ class TargetEncoder(OneToOneFeatureMixin, CategoryEncoder):
             w = _check_sample_weight(
                 sample_weight, numbers, dtype=np.float64, ensure_non_negative=True
             )
-            if not w.sum() > 0:
-                raise ValueError("The sum of sample_weight must be positive, got 0.")
             w = w / w.max() if w.max() > 1e100 else w
         self.encodings_ = []
         for j, column in enumerate(codes):
