@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array
 
 from mlreplica.core.compat import _check_feature_names, _check_n_features
 
-from ._categories import Coded, group
+from ._categories import SMALL, Coded, group
 
 PLAIN = "biufOUSmM"
 
@@ -34,7 +34,7 @@ def read_columns(estimator, X, *, reset):
     if min(n, p) == 0:
         check_array(np.empty((n, p)))  # raises
     read = from_pandas if frame == "pandas" else from_polars
-    each = (X.iloc[:, j] for j in range(p)) if frame == "pandas" else X.get_columns()
+    each = (series for _, series in X.items()) if frame == "pandas" else X.get_columns()
     return [finite(read(column)) for column in each], n
 
 
@@ -84,7 +84,7 @@ def from_pandas(series):
     dtype = series.dtype
     if isinstance(dtype, np.dtype):
         return series.to_numpy()
-    if hasattr(series, "cat"):
+    if dtype.name == "category":
         return with_gap(series.cat.codes, np.asarray(series.cat.categories), np.nan)
     if hasattr(dtype, "numpy_dtype") and dtype.numpy_dtype.kind in "biuf":  # Int64, boolean …
         if series.isna().any():
@@ -92,6 +92,8 @@ def from_pandas(series):
         return series.to_numpy(dtype=dtype.numpy_dtype)
     if getattr(dtype, "kind", "") == "M":  # with a time zone: what a clock there shows
         return series.dt.tz_localize(None).to_numpy()
+    if len(series) <= SMALL:
+        return np.asarray(series, dtype=object)
     codes, values = series.array.factorize()
     return with_gap(codes, np.asarray(values, dtype=object), np.nan)
 

@@ -202,8 +202,7 @@ class TargetEncoder(OneToOneFeatureMixin, CategoryEncoder):
                     "A fold of cv leaves no weight to learn from; leave out the rows of weight 0, "
                     "or use fewer folds."
                 )
-            e = np.stack([self._shrunk(part)[0] for part in others])
-            columns.append(e.reshape(K * (C + 1), -1)[key])
+            columns.append(self._shrunk(others)[0].reshape(K * (C + 1), -1)[key])
         return np.concatenate(columns, axis=1)
 
     def _fit(self, X, y, sample_weight):
@@ -265,11 +264,12 @@ class TargetEncoder(OneToOneFeatureMixin, CategoryEncoder):
         return np.stack([N, S, S], axis=-1).astype(np.float64)
 
     def _shrunk(self, table):
-        """e of (3) and the overall mean, from N, S and Q (categories and unknown, targets, 3)."""
-        n, s, q = np.moveaxis(table.sum(axis=0), -1, 0)
-        mean, variance = s / n, np.maximum(q / n - (s / n) ** 2, 0.0)
-        N, S, Q = np.moveaxis(table, -1, 0)
-        N = np.where(np.arange(len(N))[:, None] < len(N) - 1, N, 0.0)  # the unknown
+        """e of (3) and the overall mean, from N, S and Q (…, categories and unknown, targets, 3)."""
+        N, S, Q = table[..., 0], table[..., 1], table[..., 2]
+        n, s, q = np.moveaxis(table.sum(axis=-3, keepdims=True), -1, 0)
+        mean = s / n
+        variance = np.maximum(q / n - mean**2, 0.0)
+        N[..., -1, :] = 0.0  # unknown values
         with np.errstate(invalid="ignore", divide="ignore"):
             mean_c = S / N
             if self.smooth == "auto":
@@ -278,7 +278,8 @@ class TargetEncoder(OneToOneFeatureMixin, CategoryEncoder):
                 m = float(self.smooth)
             share = N / (N + m)
             e = share * mean_c + (1 - share) * mean
-        return self._origin + np.where(np.isfinite(e), e, mean), self._origin + mean
+        e = np.where(np.isfinite(e), e, mean)
+        return self._origin + e, self._origin + mean[..., 0, :]
 
     def _folds(self, X, y, numbers, split):
         """The fold of every row, and how many there are."""
