@@ -16,10 +16,11 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from mlreplica.core.card import card_of
 from mlreplica.discovery import TABLES, all_estimators, cards
+from mlreplica.preprocessing import OneHotEncoder
 
 from .console import CommandError, did_you_mean
 

@@ -264,7 +264,7 @@ class TargetEncoder(OneToOneFeatureMixin, CategoryEncoder):
         return np.stack([N, S, S], axis=-1).astype(np.float64)
 
     def _shrunk(self, table):
-        """e of (3) and the overall mean, from N, S and Q (…, categories and unknown, targets, 3)."""
+        """e of (3) and the overall mean, from N, S, Q (…, categories and unknown, targets, 3)."""
         N, S, Q = table[..., 0], table[..., 1], table[..., 2]
         n, s, q = np.moveaxis(table.sum(axis=-3, keepdims=True), -1, 0)
         mean = s / n
