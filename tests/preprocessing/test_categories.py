@@ -17,7 +17,7 @@ from mlreplica.preprocessing._categories import (
     group,
     words_of,
 )
-from mlreplica.preprocessing._columns import from_pandas, from_polars, series_of
+from mlreplica.preprocessing._read import from_pandas, from_polars, series_of
 
 TEXTS = st.lists(st.text(max_size=5), min_size=1, max_size=40)
 

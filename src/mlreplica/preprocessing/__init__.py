@@ -1,7 +1,7 @@
 """Columns made fit for a model: categories and dates as numbers
 
 Read `_one_hot.py` and `_ordinal.py` first, then `_categories.py`, which finds the distinct values
-of a column and numbers them, and `_encoder.py`, what all encoders share; `_columns.py` reads
+of a column and numbers them, and `_encoder.py`, what all encoders share; `_read.py` reads
 arrays, lists and frames column by column. `_target.py` replaces categories by means of a target,
 `_rare.py` joins rare ones, `_dates.py` splits dates into their parts. `_labels.py` and
 `_multilabel.py` encode targets.

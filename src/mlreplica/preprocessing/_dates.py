@@ -25,7 +25,7 @@ from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 
 from ._categories import Coded, coded, is_nan
-from ._columns import read_columns
+from ._read import read_columns
 
 PARTS = "year", "month", "day", "weekday", "hour", "day_of_year", "is_weekend", "elapsed"
 PERIODS = {"month": 12, "day": 31, "weekday": 7, "hour": 24, "day_of_year": 366}  # P of (6)

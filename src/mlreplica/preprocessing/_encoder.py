@@ -15,7 +15,7 @@ from mlreplica.core.compile.threads import run
 from mlreplica.core.validation import ValidatedOnce
 
 from ._categories import Coded, Finder, categories_of, is_nan
-from ._columns import read_columns
+from ._read import read_columns
 
 INFREQUENT = "infrequent_sklearn"  # the name that scikit-learn gives it
 MANY = 1 << 17  # entries from which columns are read on threads

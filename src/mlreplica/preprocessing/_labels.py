@@ -22,7 +22,7 @@ from mlreplica.core.compat import (
 )
 
 from ._categories import Coded, Finder, categories_of
-from ._columns import series_of
+from ._read import series_of
 
 CARD = Card(
     page="encoding",
