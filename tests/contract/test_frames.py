@@ -93,8 +93,9 @@ def test_transformers_give_frames(name, cls, kind):
     assert isinstance(frame, TABLES[kind][0])
     assert_allclose(frame.to_numpy(), plain)
     assert list(frame.columns) == list(model.get_feature_names_out())
-    new = frame.columns[0].startswith(name.lower())  # new columns, or some of those given
-    assert all(c.startswith(name.lower()) if new else c in NAMES for c in frame.columns)
+    new = frame.columns[0].startswith(name.lower())  # new columns, or made of those given
+    given = lambda c: any(c == n or c.startswith(f"{n}_") for n in NAMES)
+    assert all(c.startswith(name.lower()) if new else given(c) for c in frame.columns)
     if kind == "pandas":
         rows = table(kind, X).set_index(np.arange(len(X)) + 100)
         assert model.transform(rows).index[0] == 100

@@ -15,12 +15,11 @@ import numpy as np
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from mlreplica.core.card import card_of
 from mlreplica.discovery import TABLES, all_estimators, cards
 from mlreplica.impute import SimpleImputer
-from mlreplica.preprocessing import StandardScaler
+from mlreplica.preprocessing import OneHotEncoder, StandardScaler
 
 from .console import CommandError, did_you_mean
 

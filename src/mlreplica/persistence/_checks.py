@@ -444,6 +444,62 @@ def selected(state):
         require(state["support_"].dtype == bool, "support_")
 
 
+def lists_of(state, *names):
+    """A list for each name, with a one-dimensional array for each column."""
+    p = columns(state)
+    for name in names:
+        found = state[name]
+        require(isinstance(found, list) and len(found) == p, name)
+        require(all(type(a) is np.ndarray and a.ndim == 1 for a in found), name)
+
+
+def categories(state):
+    """Categories of each column, and numbers of those that are infrequent, dropped or missing."""
+    lists_of(state, "categories_")
+    sizes = [len(known) for known in state["categories_"]]
+    rare = state.get("_infrequent", [None] * len(sizes))
+    require(isinstance(rare, list) and len(rare) == len(sizes), "infrequent_categories_")
+    for numbers, size in zip(rare, sizes, strict=True):
+        if numbers is not None:
+            require(numbers.dtype.kind == "i" and numbers.ndim == 1, "infrequent_categories_")
+            require(np.isin(numbers, np.arange(size)).all(), "infrequent_categories_")
+    dropped = state.get("drop_idx_")
+    if dropped is not None:
+        require(len(dropped) == len(sizes), "drop_idx_")
+        pairs = zip(dropped, sizes, strict=True)
+        require(all(c is None or c in range(size) for c, size in pairs), "drop_idx_")
+    gaps = state.get("_missing_indices", {})
+    require(isinstance(gaps, dict) and set(gaps) <= set(range(len(sizes))), "categories_")
+    require(all(gap == sizes[j] - 1 for j, gap in gaps.items()), "categories_")
+
+
+def encodings(state):
+    """A number for every category, of each column and class."""
+    categories(state)
+    targets, found = np.size(state["target_mean_"]), state["encodings_"]
+    sizes = [len(known) for known in state["categories_"] for _ in range(targets)]
+    require(
+        isinstance(found, list) and [e.shape for e in found] == [(k,) for k in sizes], "encodings_"
+    )
+    require(all(e.dtype == np.float64 for e in found), "encodings_")
+
+
+def kept_categories(state):
+    """Categories of each column that are kept, and those that are joined."""
+    lists_of(state, "categories_", "rare_categories_")
+
+
+def classes(state):
+    """The classes of a target."""
+    require(type(state["classes_"]) is np.ndarray and state["classes_"].ndim == 1, "classes_")
+
+
+def dates(state):
+    """From when elapsed time counts, for each column."""
+    found = state["origin_"]
+    require(found.shape == (columns(state),) and found.dtype == np.float64, "origin_")
+
+
 def plain(state):
     """Nothing was learned."""
     require(not any(name.endswith("_") for name in state), "an attribute")
@@ -478,6 +534,11 @@ FAMILIES = {
         quadratic,
     ),
     "naive_bayes": (("classes_",), naive_bayes),
+    "categories": (("categories_",), categories),
+    "encodings": (("categories_", "encodings_", "target_mean_"), encodings),
+    "kept_categories": (("categories_", "rare_categories_"), kept_categories),
+    "classes": (("classes_",), classes),
+    "dates": (("origin_",), dates),
     "plain": ((), plain),
     "selected": ((), selected),
     "posterior": (("coef_", "_posterior", "_stats", "_accept_rates"), posterior),

@@ -9,7 +9,6 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -20,6 +19,7 @@ from mlreplica.core.compat import (
     StrOptions,
 )
 from mlreplica.core.compile.threads import n_threads, run, split
+from mlreplica.preprocessing import LabelEncoder
 
 from .base import HistGradientBoosting
 from .rounds import BLOCK, SMALL, gamma

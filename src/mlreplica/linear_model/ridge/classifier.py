@@ -2,7 +2,6 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import column_or_1d, compute_sample_weight
 from sklearn.utils.validation import (
     check_is_fitted,
@@ -13,6 +12,7 @@ from mlreplica.core.compat import StrOptions, _check_sample_weight, _raise_for_p
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import LinearScores
 from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.preprocessing import LabelBinarizer
 
 from .cv import PenaltySearch
 from .regressor import SPARSE, Ridge
