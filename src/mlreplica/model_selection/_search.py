@@ -91,6 +91,11 @@ class SharedSearch(BaseSearchCV):
         self : object
             The fitted search.
         """
+        if y is None and get_tags(self).target_tags.required:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
         if y is None or not self._usual(params):
             return super().fit(X, y, **params)
         scorer, refit_metric = self._get_scorers()
