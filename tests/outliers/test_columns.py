@@ -146,6 +146,8 @@ def test_saved_and_loaded(model, tmp_path):
 
 
 # the checks want outliers in three even groups, where nothing is three deviations out
-@parametrize_with_checks([ZScore(threshold=2.0), ZScore(threshold=2.0, robust=True), IQR(threshold=0.5)])
+@parametrize_with_checks(
+    [ZScore(threshold=2.0), ZScore(threshold=2.0, robust=True), IQR(threshold=0.5)]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)

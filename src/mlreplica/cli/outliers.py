@@ -52,14 +52,18 @@ def detectors(rows, Z, seed):
         )
     forest = IsolationForest(n_estimators=200, random_state=seed).fit(Z)
     found.append(
-        Detector("IsolationForest", -forest.score_samples(Z), 0.6, "how soon random cuts isolate it")
+        Detector(
+            "IsolationForest", -forest.score_samples(Z), 0.6, "how soon random cuts isolate it"
+        )
     )
     k = min(20, n - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # copies of a row
         factor = -LocalOutlierFactor(k).fit(Z).negative_outlier_factor_
         found.append(
-            Detector("LocalOutlierFactor", np.minimum(factor, 1e6), 1.5, "thinner than its neighbours")
+            Detector(
+                "LocalOutlierFactor", np.minimum(factor, 1e6), 1.5, "thinner than its neighbours"
+            )
         )
         kept = filled(numbers)[:, spread(numbers) > 0]
         if 1 < kept.shape[1] <= min(50, n // 5) and np.linalg.matrix_rank(kept) == kept.shape[1]:
@@ -188,7 +192,13 @@ class Reasons:
         if not found or found[0]["size"] < FAR:  # else the extreme value upsets all combinations
             found += sorted(self.combinations(i, found), key=lambda r: -r["size"])
         if not found:
-            found = [{"column": "", "size": 0.0, "text": "no single column is far out; several are slightly unusual"}]
+            found = [
+                {
+                    "column": "",
+                    "size": 0.0,
+                    "text": "no single column is far out; several are slightly unusual",
+                }
+            ]
         return found[:SHOWN]
 
     def values(self, i):
@@ -213,7 +223,11 @@ class Reasons:
                 if share <= RARE:
                     level = column.levels[int(code)] if int(code) < len(column.levels) else "rare"
                     text = f"{column.name} = {level}: {here} of {len(self.rows.X):,} rows"
-                    yield {"column": column.name, "size": 2.5 + float(-np.log10(share)), "text": text}
+                    yield {
+                        "column": column.name,
+                        "size": 2.5 + float(-np.log10(share)),
+                        "text": text,
+                    }
 
     def combinations(self, i, known):
         """Numbers far from what the other columns make one expect."""
@@ -281,11 +295,15 @@ def draw(found):
     ) as ax:  # fmt: skip
         ax.plot(*found["plane"][some].T, ".", ms=3, color=PALETTE["muted"])
         for i in top:
-            ax.plot(*found["plane"][i], "o", mfc="none", ms=4 + 2 * votes[i], color=PALETTE["orange"])
+            ax.plot(
+                *found["plane"][i], "o", mfc="none", ms=4 + 2 * votes[i], color=PALETTE["orange"]
+            )
             ax.annotate(str(i), found["plane"][i], xytext=(6, 4), textcoords="offset points")
         ax.set(xlabel="first component", ylabel="second component")
     X, names = numeric(found["table"])
-    blamed = [r["column"] for row in found["unusual"] for r in row["reasons"] if r["column"] in names]
+    blamed = [
+        r["column"] for row in found["unusual"] for r in row["reasons"] if r["column"] in names
+    ]
     blamed = sorted(set(blamed), key=lambda name: -blamed.count(name))[:8]
     if blamed:
         text = "Columns that are to blame most often, in robust deviations; rows as numbered above."
@@ -293,7 +311,13 @@ def draw(found):
             Z = standard_or_zero(X)
             for y, name in enumerate(reversed(blamed)):
                 z = np.clip(Z[:, names.index(name)], -12, 12)
-                ax.plot(z[some], y + rng.uniform(-0.2, 0.2, len(some)), ".", ms=2, color=PALETTE["muted"])
+                ax.plot(
+                    z[some],
+                    y + rng.uniform(-0.2, 0.2, len(some)),
+                    ".",
+                    ms=2,
+                    color=PALETTE["muted"],
+                )
                 ax.plot(z[top], np.full(len(top), y), "o", mfc="none", color=PALETTE["orange"])
             ax.set(xlabel="robust deviations from the median (cut at ±12)")
             ax.set_yticks(range(len(blamed)), [name[:24] for name in reversed(blamed)])

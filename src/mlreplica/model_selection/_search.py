@@ -302,7 +302,6 @@ class GridSearchCV(SharedSearch):
         return ParameterGrid(self.param_grid)
 
 
-
 class RandomizedSearchCV(SharedSearch):
     __doc__ = f"""Cross-validate settings drawn at random and keep the best.
 
@@ -314,9 +313,13 @@ class RandomizedSearchCV(SharedSearch):
         Lists to draw from, or distributions with a method `rvs`.
     n_iter : int, default=10
         How many settings to draw.
-    {SHARED.format(more='''random_state : int, RandomState instance or None, default=None
+    {
+        SHARED.format(
+            more='''random_state : int, RandomState instance or None, default=None
         The draws.
-    ''')}
+    '''
+        )
+    }
 
     Examples
     --------

@@ -25,6 +25,7 @@ from mlreplica.core.validation import ValidatedOnce
 
 BLOCK = 1 << 15  # entries whose deviations are computed at a time: they stay in the cache
 
+
 def check_state(state):
     """Raise ValueError unless a saved detector has one number for each column."""
     p = state.get("n_features_in_")
@@ -187,9 +188,7 @@ class ColumnDetector(OutlierMixin, ValidatedOnce, BaseEstimator):
 
     def _new_rows(self, X):
         check_is_fitted(self)
-        return validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
+        return validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
 
     def _scores(self, X):
         """(1), block by block."""

@@ -19,7 +19,9 @@ import numpy as np
 
 from ._columns import CARD, ColumnDetector, mean, quantiles
 
-NORMAL = 1.6906950787902986  # √(π/2) · 2Φ⁻¹(¾): boxes of normal values in their mean absolute deviations
+NORMAL = (
+    1.6906950787902986  # √(π/2) · 2Φ⁻¹(¾): boxes of normal values in their mean absolute deviations
+)
 
 
 class IQR(ColumnDetector):

@@ -176,7 +176,10 @@ class Ridge(
 
     def _fit_settings(self, fold, settings):
         """Yield (k, model, fold) for every α: they are targets of one fit, which factors X once."""
-        alphas, y = [setting.get("alpha", self.alpha) for setting in settings], np.asarray(fold.y_train)
+        alphas, y = (
+            [setting.get("alpha", self.alpha) for setting in settings],
+            np.asarray(fold.y_train),
+        )
         numbers = all(isinstance(a, (float, int)) and 0 < a < np.inf for a in alphas)
         if not numbers or y.ndim != 1 or self.solver not in GRAM or self.positive:
             return None
@@ -186,7 +189,11 @@ class Ridge(
         def models():
             for k, alpha in enumerate(alphas):
                 model = copy(self)
-                model.alpha, model.coef_, model.n_iter_ = alpha, self.coef_[k], self.n_iter_[k : k + 1]
+                model.alpha, model.coef_, model.n_iter_ = (
+                    alpha,
+                    self.coef_[k],
+                    self.n_iter_[k : k + 1],
+                )
                 model.intercept_ = self.intercept_[k] if self.fit_intercept else 0.0
                 yield k, model, fold
 
