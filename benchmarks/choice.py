@@ -2,10 +2,10 @@
 
     python -m benchmarks.choice [NAME ...]                            # benchmarks/choice.json
 
-The tables are those that scikit-learn and statsmodels ship, and generated ones whose shape is known;
-at most 400 rows of each. Every model has its defaults. Its score is the mean over five folds of
-accuracy or R². It is measured three times: on standardised columns, on columns whose units differ by
-powers of ten, and with a tenth of the entries missing (medians fill them for models that refuse
+The tables are those that scikit-learn and statsmodels ship, and generated ones whose shape is
+known; at most 400 rows of each. Every model has its defaults. Its score is the mean over five folds
+of accuracy or R². It is measured three times: on standardised columns, on columns whose units
+differ by powers of ten, and with a tenth of the entries missing (medians fill them for models that refuse
 them). Seconds are processor time of a fit and its predictions, on one thread. The page
 `book/which-model-when.md` reads the file.
 """
@@ -27,8 +27,15 @@ SMALL = {"max_iter": 1000}
 
 def models(task):
     """{name: estimator}"""
-    from mlreplica import discriminant_analysis, ensemble, linear_model, naive_bayes, neighbors
-    from mlreplica import svm, tree
+    from mlreplica import (
+        discriminant_analysis,
+        ensemble,
+        linear_model,
+        naive_bayes,
+        neighbors,
+        svm,
+        tree,
+    )
 
     if task == "classification":
         found = [

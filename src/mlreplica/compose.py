@@ -1,4 +1,4 @@
-"""Columns to transformers, targets to scales: scikit-learn's, under the name that its users import"""
+"""Transformers for some of the columns, or the target: scikit-learn's, under its names"""
 
 from sklearn.compose import (
     ColumnTransformer,

@@ -134,7 +134,12 @@ def explore(rows, most=10, seed=0):
         "rows": n,
         "columns": [{"name": c.name, "kind": c.kind, "note": c.why} for c in rows.columns],
         "detectors": [
-            {"name": d.name, "meaning": d.meaning, "limit": d.limit, "rows": int(sum(d.scores > d.limit))}
+            {
+                "name": d.name,
+                "meaning": d.meaning,
+                "limit": d.limit,
+                "rows": int(np.sum(d.scores > d.limit)),
+            }
             for d in found
         ],
         "verdict": verdict(agreed, n, len(found)),
@@ -165,8 +170,8 @@ def verdict(agreed, n, k):
         return f"No row is unusual to more than half of {k} detectors."
     are = "row is" if agreed == 1 else "rows are"
     return (
-        f"{agreed:,} of {n:,} {are} unusual to more than half of {k} detectors. Look at them before "
-        "you decide: nothing was removed."
+        f"{agreed:,} of {n:,} {are} unusual to more than half of {k} detectors. Look at them "
+        "before you decide: nothing was removed."
     )
 
 

@@ -1,7 +1,8 @@
 """Choosing a model: scikit-learn's splitters and scores, and a search that shares work
 
-All public names of `sklearn.model_selection` are here, so that an import can be swapped. Two are our
-own, `GridSearchCV` and `RandomizedSearchCV`: the same results, faster. Read `_search.py` (the loop
+All public names of `sklearn.model_selection` are here, so that an import can be swapped; not its
+experimental searches by halving. Two are our own, `GridSearchCV` and `RandomizedSearchCV`: the same
+results, faster. Read `_search.py` (the loop
 over folds and settings), `_settings.py` (how estimators share work among settings), then
 `_nested.py` (an honest score for the winner of a search).
 """

@@ -2,8 +2,8 @@ r"""Nested cross-validation: how good is the winner of a search on new rows?
 
 The score with which a setting won is the best of many noisy numbers, so part of it is luck. Nested
 cross-validation hides an outer fold from the whole search: on the rows left over the search chooses
-its setting and refits, and only then the hidden rows score the model. The mean of the K outer scores
-belongs to the procedure "search, then fit". Its interval
+its setting and refits, and only then the hidden rows score the model. The mean of the K outer
+scores belongs to the procedure "search, then fit". Its interval
 
     mean ± t · s · √(1/K + n_test / n_train),      t of Student's distribution with K − 1,       (1)
 

@@ -214,10 +214,10 @@ def with_own_metric(scorer, scoring):
         return default_score
     known = getattr(scorer, "_score_func", None)
     name = getattr(known, "__name__", "")
-    if isinstance(scoring, str) and name in metrics.__all__:
-        if known is getattr(sklearn.metrics, name):
-            scorer = copy(scorer)
-            scorer._score_func = getattr(metrics, name)
+    theirs = getattr(sklearn.metrics, name, None)
+    if isinstance(scoring, str) and name in metrics.__all__ and known is theirs:
+        scorer = copy(scorer)
+        scorer._score_func = getattr(metrics, name)
     return scorer
 
 

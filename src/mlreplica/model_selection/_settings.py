@@ -8,8 +8,9 @@ An estimator may offer to fit several settings together:
         "Yield (k, model, fold) for settings[k], or return None: fit them one by one."
 
 `model` is what `clone(self).set_params(**settings[k]).fit(fold.X_train, fold.y_train)` would be, up
-to the tolerance of its solver, and is scored before the next one is asked for. The `fold` that comes
-with it holds the rows to score it on: a kernel machine may want rows of its Gram matrix instead.
+to the tolerance of its solver, and is scored before the next one is asked for. The `fold` that
+comes with it holds the rows to score it on: a kernel machine may want rows of its Gram matrix
+instead.
 `fold.shared` is a dictionary that lives as long as the search.
 
 A pipeline fits its first steps once for all settings of its last step.

@@ -39,7 +39,6 @@ from mlreplica.core.compat import (
     Options,
     StrOptions,
 )
-
 from mlreplica.kernels import RBF
 
 from ._base import warn_if_unscaled

@@ -243,7 +243,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         return Booster(problem, options, f, self._column_rng)
 
     def _binned(self, X, weight, levels):
-        """The bins of the columns and the codes of the rows; kept for other settings of a search."""
+        """The bins of the columns and the codes of the rows, kept for a search's other settings."""
         kept = getattr(self, "_kept_bins", {})
         whole = len(X) <= SAMPLE and not self.do_early_stopping_  # else they depend on the seed
         key = self.max_bins, None if whole else self._seed
@@ -253,8 +253,17 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         return kept[key]
 
     _varied = frozenset(
-        ("learning_rate", "max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf")
-        + ("l2_regularization", "max_features", "min_split_gain", "growth")
+        [
+            "learning_rate",
+            "max_iter",
+            "max_leaf_nodes",
+            "max_depth",
+            "min_samples_leaf",
+            "l2_regularization",
+            "max_features",
+            "min_split_gain",
+            "growth",
+        ]
     )  # a search fits them together
 
     def _fit_settings(self, fold, settings):
@@ -269,20 +278,22 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             rest = tuple(sorted((n, v) for n, v in setting.items() if n != "max_iter"))
             alike.setdefault(rest, []).append(k)
         seeded = isinstance(self.random_state, Integral)
+        rounds = [setting.get("max_iter", self.max_iter) for setting in settings]
         for some in alike.values() if seeded else [[k] for k in range(len(settings))]:
-            some = sorted(some, key=lambda k: -settings[k].get("max_iter", 0))
             model = clone(self).set_params(**settings[some[0]])
+            model.max_iter = max(rounds[k] for k in some)
             model._kept_bins = bins
             model.fit(fold.X_train, fold.y_train, **fold.fit_params)
             for k in some:
-                yield k, model._first_rounds(settings[k].get("max_iter", model.max_iter)), fold
+                yield k, model._first_rounds(rounds[k]), fold
 
     def _first_rounds(self, m):
-        """The model after m rounds."""
-        if m >= self.n_iter_:
-            return self
+        """The model that would have had `max_iter` m."""
         model = copy(self)
-        model._predictors, model.n_iter_, model.max_iter = self._predictors[:m], m, m
+        model.max_iter = m
+        if m >= self.n_iter_:
+            return model
+        model._predictors, model.n_iter_ = self._predictors[:m], m
         model._forest_of = 0, None
         model.train_score_ = self.train_score_[: m + 1]
         model.validation_score_ = self.validation_score_[: m + 1]

@@ -232,7 +232,7 @@ class LogisticRegression(
     _varied = frozenset({"C"})  # a search fits them together
 
     def _fit_settings(self, fold, settings):
-        """Yield (k, self, fold) for every C, from the least: each fit starts where the last ended."""
+        """Yield (k, self, fold) for every C, from the least; a fit starts where the last ended."""
         Cs = [setting.get("C", self.C) for setting in settings]
         finite = all(isinstance(C, Real) and 0 < C < math.inf for C in Cs)
         stochastic = self.solver in ("sag", "saga")  # they stop short of the minimum
