@@ -5,8 +5,8 @@
 The tables are those that scikit-learn and statsmodels ship, and generated ones whose shape is
 known; at most 400 rows of each. Every model has its defaults. Its score is the mean over five folds
 of accuracy or R². It is measured three times: on standardised columns, on columns whose units
-differ by powers of ten, and with a tenth of the entries missing (medians fill them for models that refuse
-them). Seconds are processor time of a fit and its predictions, on one thread. The page
+differ by powers of ten, and with a tenth of the entries missing (medians fill them for models that
+refuse them). Seconds are processor time of a fit and its predictions, on one thread. The page
 `book/which-model-when.md` reads the file.
 """
 

@@ -20,6 +20,7 @@ from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.validation import has_fit_parameter
 
 from mlreplica import metrics
+from mlreplica.core.card import Card
 from mlreplica.core.compat import (
     BaseSearchCV,
     Interval,
@@ -29,9 +30,25 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.compile.threads import run
 from mlreplica.core.validation import FLOATS
+from mlreplica.linear_model import LogisticRegression
 
 from ._settings import Fold, fit_settings
 
+CARD = Card(
+    page="which-model-when",
+    checks="plain",  # a fitted search holds a scorer, which is code: save `best_estimator_`
+    task="classification",
+    input="members",
+    cheap=lambda: {"estimator": LogisticRegression(), "param_grid": {"C": [0.1, 1.0]}, "cv": 2},
+    use="the settings of a model, by cross-validation",
+    good="every setting is scored alike; models of this package share work among settings",
+    bad="the winning score is too good: part of it is luck",
+    time="settings times folds, less what is shared",
+    memory="one fold and its models",
+    rescaling="as the model needs; put the scaling into a pipeline",
+    missing="as the model does",
+    instead="RidgeCV, LassoCV, LogisticRegressionCV; nested_cross_validate for an honest score",
+)
 SHARED = """scoring : str, callable, list, tuple or dict, default=None
         How models are scored; None for their `score`.
     n_jobs : int, default=None
@@ -266,6 +283,8 @@ class GridSearchCV(SharedSearch):
     ({{'svc__C': 10.0, 'svc__gamma': 0.01}}, 0.981)
     """
 
+    card = CARD
+
     _parameter_constraints: dict = {
         **BaseSearchCV._parameter_constraints,
         "param_grid": [dict, list],
@@ -332,6 +351,16 @@ class RandomizedSearchCV(SharedSearch):
     >>> round(search.fit(X, y).best_params_["alpha"], 4)
     0.04
     """
+
+    card = CARD.but(
+        cheap=lambda: {
+            "estimator": LogisticRegression(),
+            "param_distributions": {"C": [0.1, 1.0]},
+            "n_iter": 2,
+            "cv": 2,
+        },
+        good="many parameters at the cost of few settings; models share work among settings",
+    )
 
     _parameter_constraints: dict = {
         **BaseSearchCV._parameter_constraints,

@@ -26,20 +26,9 @@ from mlreplica.core.validation import ValidatedOnce
 BLOCK = 1 << 15  # entries whose deviations are computed at a time: they stay in the cache
 
 
-def check_state(state):
-    """Raise ValueError unless a saved detector has one number for each column."""
-    p = state.get("n_features_in_")
-    for name in ("location_", "scale_", "lower_", "upper_"):
-        found = state.get(name)
-        if not (isinstance(found, np.ndarray) and found.shape == (p,) and found.dtype == float):
-            raise ValueError(f"the file is damaged: {name}")
-    if not isinstance(state.get("offset_"), float):
-        raise ValueError("the file is damaged: offset_")
-
-
 CARD = Card(
     page="outliers",
-    checks=check_state,
+    checks="column_limits",
     input="rows",
     use="rows with an unusual value in some column, and which column it is",
     good="says why; one pass; missing values are ignored",

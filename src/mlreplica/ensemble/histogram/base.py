@@ -253,17 +253,8 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         return kept[key]
 
     _varied = frozenset(
-        [
-            "learning_rate",
-            "max_iter",
-            "max_leaf_nodes",
-            "max_depth",
-            "min_samples_leaf",
-            "l2_regularization",
-            "max_features",
-            "min_split_gain",
-            "growth",
-        ]
+        {"learning_rate", "max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf"}
+        | {"l2_regularization", "max_features", "min_split_gain", "growth"}
     )  # a search fits them together
 
     def _fit_settings(self, fold, settings):
