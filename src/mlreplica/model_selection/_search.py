@@ -280,7 +280,7 @@ class GridSearchCV(SharedSearch):
     >>> grid = {{"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [0.001, 0.01, 0.1]}}
     >>> search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid).fit(X, y)
     >>> search.best_params_, round(float(search.best_score_), 3)
-    ({{'svc__C': 10.0, 'svc__gamma': 0.01}}, 0.981)
+    ({{'svc__C': 10.0, 'svc__gamma': 0.01}}, 0.979)
     """
 
     card = CARD
@@ -348,8 +348,8 @@ class RandomizedSearchCV(SharedSearch):
     >>> from mlreplica.model_selection import RandomizedSearchCV
     >>> X, y = load_diabetes(return_X_y=True)
     >>> search = RandomizedSearchCV(Ridge(), {{"alpha": loguniform(1e-4, 1e2)}}, random_state=0)
-    >>> round(search.fit(X, y).best_params_["alpha"], 4)
-    0.04
+    >>> round(float(search.fit(X, y).best_params_["alpha"]), 2)
+    0.02
     """
 
     card = CARD.but(
