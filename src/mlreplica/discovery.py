@@ -34,7 +34,7 @@ def cards(task: str | None = None) -> list[Entry]:
 
     >>> from mlreplica.discovery import cards
     >>> [card.name for card in cards("outliers")]
-    ['EllipticEnvelope', 'IsolationForest', 'LocalOutlierFactor', 'OneClassSVM']
+    ['EllipticEnvelope', 'IQR', 'IsolationForest', 'LocalOutlierFactor', 'OneClassSVM', 'ZScore']
     """
     found = [card_of(thing) for _, thing in announced() if isinstance(thing, type)]
     wanted = [card for card in found if card and task in (None, card.task)]

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from mlreplica import __version__
 
-from .app_cluster import cluster
+from .app_cluster import cluster, outliers
 from .app_model import explain, fit, predict, watch
 from .console import CommandError, progress_bar
 from .options import (
@@ -251,5 +251,5 @@ def warmup(
         raise CommandError(f"{n} calls failed, so some kernels may be missing; the first: {first}")
 
 
-for command in (fit, predict, explain, watch, cluster):
+for command in (fit, predict, explain, watch, cluster, outliers):
     app.command()(command)

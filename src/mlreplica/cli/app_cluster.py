@@ -1,4 +1,4 @@
-"""The command that finds groups"""
+"""The commands that look at a table without a target: groups, outliers"""
 
 from __future__ import annotations
 
@@ -74,5 +74,59 @@ def cluster(
 
     show(found, console := Console())
     for path, what in ((report, "report"), (labels, "labels")):
+        if path:
+            line(console, f"{what}: {path}")
+
+
+def outliers(
+    file: Annotated[
+        Path | None, typer.Argument(help="A .csv, .tsv, .parquet, … file; else a shipped set.")
+    ] = None,
+    data: Annotated[Shipped | None, option(help="Which shipped set.", show_default="iris")] = None,
+    columns: Annotated[
+        list[str] | None, option(help="Only this column; repeatable.", show_default="all")
+    ] = None,
+    most: Annotated[int, option(min=1, help="How many rows to describe.")] = 10,
+    report: Annotated[Path | None, option(help="Write an HTML report here.")] = None,
+    scores: Annotated[Path | None, option(help="Write the scores of all rows here, .csv.")] = None,
+    drop: Drop = None,
+    numeric: Numeric = None,
+    categorical: Categorical = None,
+    missing: Missing = None,
+    seed: Seed = 0,
+    encoding: Encoding = None,
+    as_json: AsJson = False,
+):
+    """Find unusual rows, say how far detectors agree and which columns are to blame."""
+    from .cluster import read_rows, shipped_rows
+    from .outliers import explore, plain, show, write_report, write_scores
+    from .output import check_writable
+    from .table import Choices
+
+    if file is not None and data is not None:
+        raise CommandError(f"give either a file or --data {data.value}, not both.")
+    for path in (report, scores):
+        if path:
+            check_writable(path)
+    lists = [tuple(given or ()) for given in (drop, numeric, categorical)]
+    choices = Choices(None, None, *lists, encoding=encoding, missing=tuple(missing or ()))
+    if file is not None:
+        rows = read_rows(file, choices, tuple(columns or ()))
+    else:
+        rows = shipped_rows((data or Shipped.iris).value)
+    with progress_bar(Console(stderr=True)) as bar:
+        bar.add_task("looking for unusual rows", total=None)
+        found = explore(rows, most, seed)
+    if scores:
+        write_scores(scores, found)
+    if report:
+        write_report(report, found)
+    if as_json:
+        print_json(plain(found))
+        return
+    from .show import line
+
+    show(found, console := Console())
+    for path, what in ((report, "report"), (scores, "scores")):
         if path:
             line(console, f"{what}: {path}")

@@ -52,6 +52,9 @@ HOME = {
     "_raise_for_unsupported_routing": "sklearn.utils.metadata_routing",
     "_routing_enabled": "sklearn.utils.metadata_routing",
     "_RoutingNotSupportedMixin": "sklearn.utils.metadata_routing",
+    # The abstract base of searches: attributes, delegation, the table of results. When gone:
+    # scikit-learn's GridSearchCV and RandomizedSearchCV by composition.
+    "BaseSearchCV": "sklearn.model_selection._search",
     # Formulas that must agree with scikit-learn's to the last digit. When gone: write them.
     "_average_binary_score": "sklearn.metrics._base",
     "_get_n_samples_bootstrap": "sklearn.ensemble._bootstrap",

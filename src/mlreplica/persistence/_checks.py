@@ -500,6 +500,16 @@ def dates(state):
     require(found.shape == (columns(state),) and found.dtype == np.float64, "origin_")
 
 
+def column_limits(state):
+    """A middle, a unit and two limits for every column."""
+    p, names = columns(state), ["location_", "scale_", "lower_", "upper_"]
+    names += [name for name in ("lower_quartile_", "upper_quartile_") if name in state]
+    for name in names:
+        value = state[name]
+        require(isinstance(value, np.ndarray) and value.dtype == np.float64, name)
+        require(value.shape == (p,), name)
+
+
 def plain(state):
     """Nothing was learned."""
     require(not any(name.endswith("_") for name in state), "an attribute")
@@ -541,6 +551,7 @@ FAMILIES = {
     "dates": (("origin_",), dates),
     "plain": ((), plain),
     "selected": ((), selected),
+    "column_limits": (("location_", "scale_", "lower_", "upper_", "offset_"), column_limits),
     "posterior": (("coef_", "_posterior", "_stats", "_accept_rates"), posterior),
     "random_field": (("coef_", "starts_", "attributes_in_"), random_field),
     "hidden_markov": (("startprob_", "transmat_"), hidden_markov),

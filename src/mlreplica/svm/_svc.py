@@ -27,9 +27,11 @@ Cortes, Vapnik, Support-vector networks (1995); Schölkopf, Smola, Williamson, B
 vector algorithms (2000).
 """
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
+from sklearn.base import clone
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -37,7 +39,9 @@ from mlreplica.core.compat import (
     Options,
     StrOptions,
 )
+from mlreplica.kernels import RBF
 
+from ._base import warn_if_unscaled
 from ._hulls import nearest_points
 from ._margin_classifier import SOLVERS, MarginClassifier
 from ._smo import problem
@@ -297,6 +301,58 @@ class SVC(MarginClassifier):
     def _decision_of(self, state):
         """β and b of (1)"""
         return state.beta, state.b[0]
+
+    _varied = frozenset({"C"})  # a search fits them together
+
+    def _fit_settings(self, fold, settings):
+        """Yield (k, model, fold) for every C, from the least, on one Gram matrix."""
+        Cs, given = [setting.get("C", self.C) for setting in settings], fold.X_train
+        plain = type(given) is np.ndarray and given.dtype == np.float64 and given.ndim == 2
+        n = len(fold.X_train) + len(fold.X_test) if plain else 0
+        finite = all(isinstance(C, Real) and 0 < C < np.inf for C in Cs)
+        if (
+            not (plain and finite and self.kernel in ("linear", "poly", "rbf", "sigmoid"))
+            or 8e-6 * n * n > self.cache_size
+            or self.probability not in ("deprecated", False)
+            or not np.isfinite(given).all()
+        ):
+            return None
+        return self._on_gram(fold, Cs)
+
+    def _on_gram(self, fold, Cs):
+        self._validate_params()
+        warn_if_unscaled(fold.X_train)
+        K_train, K_test = shared_gram(self._make_kernel(fold.X_train), fold, self.cache_size)
+        seen = replace(fold, X_train=K_train, X_test=K_test)
+        model = clone(self).set_params(kernel="precomputed", gamma="scale")
+        solved = False
+        for k in sorted(range(len(Cs)), key=Cs.__getitem__):
+            model.C = Cs[k]
+            if not solved:
+                model.fit(K_train, fold.y_train, **fold.fit_params)
+                solved = not (model.at_bound_.any() or model.fit_status_)  # a larger C is the same
+            yield k, model, seen
+
+
+def shared_gram(kernel, fold, cache_size):
+    """K among a fold's training rows, and between its test and training rows.
+
+    That of all rows is kept for folds with the same rows and kernel, while `cache_size` megabytes
+    hold them.
+    """
+    if fold.X is None:  # the rows depend on the fold
+        X, test = fold.X_train, fold.X_test
+        K, between = np.empty((len(X), len(X))), np.empty((len(test), len(X)))
+        return kernel.block(X, X, K), kernel.block(np.ascontiguousarray(test), X, between)
+    K = fold.shared.get(kernel)
+    if K is None:
+        X = np.ascontiguousarray(fold.X)
+        if isinstance(kernel, RBF):
+            X = X - X.mean(axis=0)  # distances stay, and shorter rows cancel less
+        if 8e-6 * len(X) ** 2 * (len(fold.shared) + 1) > cache_size:
+            fold.shared.clear()
+        K = fold.shared[kernel] = kernel.block(X, X, np.empty((len(X), len(X))))
+    return K[fold.train[:, None], fold.train], K[fold.test[:, None], fold.train]
 
 
 def meet(X, s):

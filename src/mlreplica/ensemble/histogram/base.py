@@ -1,12 +1,14 @@
 """What both estimators of histogram boosting share: parameters, the loop of rounds, prediction"""
 
 import logging
+from copy import copy
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
+    clone,
     is_classifier,
 )
 from sklearn.metrics import check_scoring, get_scorer_names
@@ -30,7 +32,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
 
-from .binning import encode, learn_bins
+from .binning import SAMPLE, encode, learn_bins
 from .interactions import group_matrix, interaction_groups
 from .predict import add_trees, forest_of, masks_of
 from .rounds import SMALL, Booster, BoostingProblem, Options, best_constant
@@ -225,8 +227,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         X, y, weight = train
         p = X.shape[1]
         levels = self._inputs.n_levels(p)
-        bins = learn_bins(X, self.max_bins, levels, weight, np.random.RandomState(self._seed))
-        codes = encode(X, bins)
+        bins, codes = self._binned(X, weight, levels)
         columns = np.zeros((p, 7), dtype=np.int64)
         columns[:, 0], columns[:, 2], columns[:, 3] = bins.n_bins, levels > 0, monotone
         columns[:, 1], columns[:, 4:] = codes.gaps, codes.place
@@ -240,6 +241,55 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         if self._predictors:
             f = self._raw(np.ascontiguousarray(X, dtype=float))
         return Booster(problem, options, f, self._column_rng)
+
+    def _binned(self, X, weight, levels):
+        """The bins of the columns and the codes of the rows, kept for a search's other settings."""
+        kept = getattr(self, "_kept_bins", {})
+        whole = len(X) <= SAMPLE and not self.do_early_stopping_  # else they depend on the seed
+        key = self.max_bins, None if whole else self._seed
+        if key not in kept:
+            bins = learn_bins(X, self.max_bins, levels, weight, np.random.RandomState(self._seed))
+            kept[key] = bins, encode(X, bins)
+        return kept[key]
+
+    _varied = frozenset(
+        {"learning_rate", "max_iter", "max_leaf_nodes", "max_depth", "min_samples_leaf"}
+        | {"l2_regularization", "max_features", "min_split_gain", "growth"}
+    )  # a search fits them together
+
+    def _fit_settings(self, fold, settings):
+        """Yield (k, model, fold): bins are shared, and fewer rounds are the first ones of more."""
+        if self.warm_start:
+            return None
+        return self._on_bins(fold, settings)
+
+    def _on_bins(self, fold, settings):
+        bins, alike = {}, {}
+        for k, setting in enumerate(settings):
+            rest = tuple(sorted((n, v) for n, v in setting.items() if n != "max_iter"))
+            alike.setdefault(rest, []).append(k)
+        seeded = isinstance(self.random_state, Integral)
+        rounds = [setting.get("max_iter", self.max_iter) for setting in settings]
+        for some in alike.values() if seeded else [[k] for k in range(len(settings))]:
+            model = clone(self).set_params(**settings[some[0]])
+            model.max_iter = max(rounds[k] for k in some)
+            model._kept_bins = bins
+            model.fit(fold.X_train, fold.y_train, **fold.fit_params)
+            for k in some:
+                yield k, model._first_rounds(rounds[k]), fold
+
+    def _first_rounds(self, m):
+        """The model that would have had `max_iter` m."""
+        model = copy(self)
+        model.max_iter = m
+        if m >= self.n_iter_:
+            return model
+        model._predictors, model.n_iter_ = self._predictors[:m], m
+        model._forest_of = 0, None
+        model.train_score_ = self.train_score_[: m + 1]
+        model.validation_score_ = self.validation_score_[: m + 1]
+        model._assembled()
+        return model
 
     def _rounds(self, booster, train, valid):
         """Yield a `BoostingRound` indefinitely, or until the scores no longer rise."""

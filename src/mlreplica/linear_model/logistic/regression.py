@@ -229,6 +229,31 @@ class LogisticRegression(
         self.coef_, self.intercept_ = W.astype(dtype), b.astype(dtype)
         return self
 
+    _varied = frozenset({"C"})  # a search fits them together
+
+    def _fit_settings(self, fold, settings):
+        """Yield (k, self, fold) for every C, from the least; a fit starts where the last ended."""
+        Cs = [setting.get("C", self.C) for setting in settings]
+        finite = all(isinstance(C, Real) and 0 < C < math.inf for C in Cs)
+        stochastic = self.solver in ("sag", "saga")  # they stop short of the minimum
+        if not finite or stochastic or self.warm_start or self.penalty != "deprecated":
+            return None
+        return self._path(fold, Cs)
+
+    def _path(self, fold, Cs):
+        self._validate_params()
+        X, y, codes = self._training_set(fold.X_train, fold.y_train, FLOATS)
+        s = fold.fit_params.get("sample_weight")
+        s = row_weights(X, y, self.classes_, codes, s, self.class_weight)
+        data = LogisticData(X, codes, s, len(self.classes_), self)
+        dtype, start = np.float64 if self.solver == "liblinear" else X.dtype, None
+        for k in sorted(range(len(Cs)), key=Cs.__getitem__):
+            self.C = Cs[k]
+            W, b, self.certificate_ = solve(self, data, *self._penalty(), start)
+            start = W, b
+            self.coef_, self.intercept_ = W.astype(dtype), b.astype(dtype)
+            yield k, self, fold
+
     def _training_set(self, X, y, dtype):
         """X, y and the number of each row's class; sets `classes_`."""
         if is_plain(X, y, "iu") and X.dtype == np.float64:

@@ -1,5 +1,6 @@
 """Ridge regression: the estimator; its solvers are in `solvers.py`"""
 
+from copy import copy
 from numbers import Integral, Real
 from operator import attrgetter
 
@@ -17,7 +18,7 @@ from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import LinearPrediction
 from mlreplica.linear_model.least_squares.linear_regression import training_set
 
-from .solvers import DENSE_ONLY, SOLVERS, RidgeSolvers
+from .solvers import DENSE_ONLY, GRAM, SOLVERS, RidgeSolvers
 
 SPARSE = ["csr", "csc", "coo"]
 
@@ -170,6 +171,33 @@ class Ridge(
         if one_target and self.fit_intercept:
             self.intercept_ = self.intercept_[0]
         return self
+
+    _varied = frozenset({"alpha"})  # a search fits them together
+
+    def _fit_settings(self, fold, settings):
+        """Yield (k, model, fold) for every α: they are targets of one fit, which factors X once."""
+        alphas, y = (
+            [setting.get("alpha", self.alpha) for setting in settings],
+            np.asarray(fold.y_train),
+        )
+        numbers = all(isinstance(a, (float, int)) and 0 < a < np.inf for a in alphas)
+        if not numbers or y.ndim != 1 or self.solver not in GRAM or self.positive:
+            return None
+        self.alpha = np.array(alphas, dtype=float)
+        self.fit(fold.X_train, np.repeat(y[:, None], len(alphas), axis=1), **fold.fit_params)
+
+        def models():
+            for k, alpha in enumerate(alphas):
+                model = copy(self)
+                model.alpha, model.coef_, model.n_iter_ = (
+                    alpha,
+                    self.coef_[k],
+                    self.n_iter_[k : k + 1],
+                )
+                model.intercept_ = self.intercept_[k] if self.fit_intercept else 0.0
+                yield k, model, fold
+
+        return models()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
