@@ -16,7 +16,8 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterable
-from importlib import import_module
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,23 @@ from ..jit import is_set
 
 PACKAGE = Path(__file__).resolve().parents[3]
 FOLDER = PACKAGE / "_ahead"
+COMPILED = ".abi3.so"  # Python's stable interface, from 3.11 on
 X86 = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 logger = logging.getLogger("mlreplica")
 
 
-def levels() -> list[str]:
+def load_caller(folder: Path) -> Any:
+    """Return the extension module that calls kernels."""
+    loader = ExtensionFileLoader("caller", str(folder / f"caller{COMPILED}"))
+    spec = spec_from_loader("caller", loader)
+    module = module_from_spec(spec) if spec else None
+    loader.exec_module(module)  # type: ignore[arg-type]
+    return module
+
+
+def levels(caller: Any) -> list[str]:
     """Return the levels whose code this CPU runs, the best one first."""
-    highest = import_module("mlreplica._ahead.caller").level()
-    return X86[:highest][::-1] or ["generic"]
+    return X86[: caller.level()][::-1] or ["generic"]
 
 
 @functools.cache
@@ -41,10 +51,11 @@ def opened() -> tuple[str, Any] | None:
     if choice in ("", "0") or is_set("MLREPLICA_PLAIN_NUMBA") or not FOLDER.is_dir():
         return None
     try:
-        usable = levels() if choice == "1" else [choice]
+        caller = load_caller(FOLDER)
+        usable = levels(caller) if choice == "1" else [choice]
         for level in usable:
             if (path := FOLDER / f"{level}.so").exists():
-                return level, import_module("mlreplica._ahead.caller").open(path)
+                return level, caller.open(path)
         logger.warning("no library of kernels suits this CPU (%s)", ", ".join(usable))
     except (ImportError, OSError) as error:  # of another platform, or half a file
         logger.warning("the library of kernels cannot be loaded: %s", error)

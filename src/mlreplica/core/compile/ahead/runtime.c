@@ -38,41 +38,28 @@ void NRT_MemInfo_call_dtor(Memory *memory)
     free(memory);
 }
 
-/* Whether an array has another shape in C order without a copy; if so, its strides in that shape.
+/* Strides that run through memory without gaps, in C order or in Fortran's. */
+static void fill_strides(intptr_t n, const intptr_t *shape, intptr_t *strides, intptr_t item, int fortran)
+{
+    for (intptr_t k = 0; k < n; k++) {
+        intptr_t axis = fortran ? k : n - 1 - k;
+        strides[axis] = item;
+        item *= shape[axis];
+    }
+}
 
-Both shapes are cut into the fewest groups of axes of equal size. A group can be read in the new shape if its old axes
-lie one after another in memory. */
+/* Give an array another shape without a copy; 0 if it has gaps. Numba lets only those without gaps come here. */
 int numba_attempt_nocopy_reshape(intptr_t n_old, const intptr_t *old_shape, const intptr_t *old_strides, intptr_t n_new,
     const intptr_t *new_shape, intptr_t *new_strides, intptr_t item, int fortran)
 {
-    intptr_t shape[64], strides[64], n = 0, i = 0, j = 0;
-    if (fortran || n_old > 64)
+    intptr_t strides[16];
+    if (n_old > 16)
         return 0;
+    fill_strides(n_old, old_shape, strides, item, fortran);
     for (intptr_t k = 0; k < n_old; k++)
-        if (old_shape[k] != 1)
-            shape[n] = old_shape[k], strides[n++] = old_strides[k];
-    while (i < n && j < n_new) {
-        intptr_t first_old = i, first_new = j, old = shape[i++], new = new_shape[j++];
-        while (old != new) {
-            if (new < old) {
-                if (j == n_new)
-                    return 0;
-                new *= new_shape[j++];
-            } else {
-                if (i == n)
-                    return 0;
-                old *= shape[i++];
-            }
-        }
-        for (intptr_t k = first_old; k + 1 < i; k++)
-            if (strides[k] != shape[k + 1] * strides[k + 1])
-                return 0;
-        intptr_t stride = strides[i - 1];
-        for (intptr_t k = j; k-- > first_new; stride *= new_shape[k])
-            new_strides[k] = stride;
-    }
-    for (intptr_t stride = j ? new_strides[j - 1] : item; j < n_new; j++)
-        new_strides[j] = stride;
+        if (old_shape[k] > 1 && strides[k] != old_strides[k])
+            return 0;
+    fill_strides(n_new, new_shape, new_strides, item, fortran);
     return 1;
 }
 
