@@ -125,9 +125,7 @@ def home(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("ahead")
     level = binding.get_host_cpu_name()
-    pairs = [
-        (k, tuple(map(k.dispatcher.typeof_pyval, args))) for k, args in [*CALLS, *QUIET]
-    ]
+    pairs = [(k, tuple(map(k.dispatcher.typeof_pyval, args))) for k, args in [*CALLS, *QUIET]]
     # A kernel compiled at a call with fewer arguments knows that they are omitted.
     with_default.dispatcher(x)
     pairs = [(k, s) for k, s in pairs if k is not with_default]
@@ -149,8 +147,9 @@ def ahead(home, monkeypatch):
     """A function from a kernel to what runs it from the library; None if that is refused."""
     from llvmlite import binding
 
-    found = binding.get_host_cpu_name(), library.load_caller(home).open(
-        home / f"{binding.get_host_cpu_name()}.so"
+    found = (
+        binding.get_host_cpu_name(),
+        library.load_caller(home).open(home / f"{binding.get_host_cpu_name()}.so"),
     )
     monkeypatch.setattr(library, "opened", lambda: found)
     library.fill_routines.cache_clear()

@@ -110,7 +110,9 @@ def library():
     if (found := opened()) is None:
         return "none: Numba compiles (`mlreplica warmup --ahead` builds one)"
     level, held = found[0], found[1].about()
-    return f"{held['kernels']} kernels in {held['variants']} variants for {level} ({held['made_by']})"
+    return (
+        f"{held['kernels']} kernels in {held['variants']} variants for {level} ({held['made_by']})"
+    )
 
 
 def kept_code(cache):

@@ -206,7 +206,9 @@ def table_text(
         needs = int(any(v.needs_routines for v in variants))
         kernels.append(f"{{{', '.join(texts)}, variants_{k}, {len(variants)}, {needs}}}")
     made_by = f"Numba {numba.__version__}, llvmlite {llvmlite.__version__}, {platform.machine()}"
-    lines.append(f"static const char *const classes[] = {{{', '.join(map(quoted, classes)) or 0}}};")
+    lines.append(
+        f"static const char *const classes[] = {{{', '.join(map(quoted, classes)) or 0}}};"
+    )
     lines.append(f"static const Kernel kernels[] = {{{', '.join(kernels)}}};")
     lines.append("extern const char *const routine_names[];\nextern void *routines[];")
     lines.append("extern const int32_t n_routines;")

@@ -21,14 +21,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .library import COMPILED, FOLDER, X86, levels, load_caller
-
-SHIPPED = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
+from .library import COMPILED, FOLDER, levels, load_caller
 
 
 def has_compiler() -> bool:
     """Return whether there is a C compiler, which a library needs."""
-    return sys.platform != "win32" and shutil.which(os.environ.get("CC", "cc").split()[0]) is not None
+    return (
+        sys.platform != "win32" and shutil.which(os.environ.get("CC", "cc").split()[0]) is not None
+    )
 
 
 def save_signatures(kernels: Iterable[tuple[Any, Any]], path: Path) -> None:
@@ -66,7 +66,16 @@ def build(folder: Path = FOLDER, names: Sequence[str] = (), only: Sequence[str] 
         first = next((name for name in names if name in runnable), runnable[0])
         run(first, work, "mlreplica.warmup", "--record", signatures, *only)
         for name in names:
-            run(name, work, f"{__package__}.levels", folder, "--signatures", signatures, "--levels", name)
+            run(
+                name,
+                work,
+                f"{__package__}.levels",
+                folder,
+                "--signatures",
+                signatures,
+                "--levels",
+                name,
+            )
 
 
 def run(level: str, work: Path, module: str, *args: Any) -> None:
