@@ -72,7 +72,8 @@ class CompiledFunction:
         """Run a call by Numba: the library has no code for arguments of such types."""
         if "dispatcher" not in vars(self):
             kinds = ", ".join(map(kind_of, args))
-            logger.info("the library lacks %s(%s): Numba compiles it", self.__name__, kinds)
+            name = self.py_func.__name__
+            logger.info("the library lacks %s(%s): Numba compiles it", name, kinds)
         return self.dispatcher(*args)
 
     @functools.cached_property

@@ -41,7 +41,7 @@ COMPILER = shlex.split(os.environ.get("CC", "cc"))
 C_OPTIONS = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
 HARDEN = ["-Wl,-z,noexecstack", "-Wl,-z,text", "-Wl,-z,relro", "-Wl,-z,now", "-s"]
 LINK_OPTIONS = HARDEN if sys.platform == "linux" else ["-Wl,-undefined,dynamic_lookup"]
-ROUTINES = "numba_xx", "numba_x", "numba_ez"  # how Numba names its ways into BLAS and LAPACK
+ROUTINES = "numba_xx"  # how Numba names its ways into BLAS
 INTERPRETERS = "Py", "_Py", "NRT_", "numba_"  # whose functions a library has only from runtime.c
 
 

@@ -331,7 +331,7 @@ static PyMethodDef call_method = { "kernel", (PyCFunction)(void (*)(void))call_k
 
 static PyTypeObject *kernel_type;
 
-/* find(name, fallback): (function, stamp, files, whether it calls BLAS or LAPACK), or None. */
+/* find(name, fallback): (function, stamp, files, whether it calls BLAS), or None. */
 static PyObject *library_find(PyObject *self, PyObject *args)
 {
     LibraryObject *home = (LibraryObject *)self;
@@ -378,7 +378,7 @@ static PyObject *library_about(PyObject *self, PyObject *unused)
         library->made_by, "routines", strings(library->routine_names, *library->n_routines));
 }
 
-/* set_routine(k, capsule): where a routine of BLAS or LAPACK stands, as SciPy tells. */
+/* set_routine(k, capsule): where a routine of BLAS stands, as SciPy tells. */
 static PyObject *library_set_routine(PyObject *self, PyObject *args)
 {
     int k;

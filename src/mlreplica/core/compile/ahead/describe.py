@@ -98,7 +98,8 @@ def sources(kernel: Any) -> list[str]:
         path = Path(function.__code__.co_filename)
         files.add(path)
         names = {name for code in codes(function.__code__) for name in code.co_names}
-        files |= imported_from(path, function.__module__, frozenset(names))
+        if path.is_relative_to(PACKAGE):  # not written in a notebook or a test
+            files |= imported_from(path, function.__module__, frozenset(names))
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         for value in [*named(function.__globals__, tuple(names)), *cells]:
             if isinstance(value, jit.CompiledFunction) and value not in reached:

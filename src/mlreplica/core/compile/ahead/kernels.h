@@ -35,7 +35,7 @@ typedef struct {
     const char *const *classes;  /* named tuples that are arguments */
     const Kernel *kernels;
     int32_t n_classes, n_kernels;
-    const int32_t *n_routines;   /* of BLAS and LAPACK, their names ... */
+    const int32_t *n_routines;   /* of BLAS, their names ... */
     const char *const *routine_names;
     void **routines;             /* ... and where their addresses go */
 } Library;

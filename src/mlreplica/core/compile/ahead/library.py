@@ -99,10 +99,10 @@ def hash_of_file(name: str) -> bytes:
 
 @functools.cache
 def fill_routines() -> None:
-    """Tell the library where SciPy's BLAS and LAPACK stand, as Numba does."""
-    from scipy.linalg import cython_blas, cython_lapack
+    """Tell the library where SciPy's BLAS stands, as Numba does."""
+    from scipy.linalg import cython_blas
 
     if library := opened():
-        known = cython_lapack.__pyx_capi__ | cython_blas.__pyx_capi__
+        known: Any = cython_blas.__pyx_capi__
         for k, name in enumerate(library[1].about()["routines"]):
             library[1].set_routine(k, known[name])
