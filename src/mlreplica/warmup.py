@@ -1,13 +1,14 @@
 """Warm up: compile every kernel ahead of its first use
 
-    python -m mlreplica.warmup [name ...]
+    python -m mlreplica.warmup [--record FILE] [name ...]
 
 Kernels are compiled for the types they are called with, so the way to compile all that a user will
 need is to be that user: every estimator is fitted with every option its constraints list, and every
 function is called, on tiny data of the layouts and types that occur. Nothing here names an
 algorithm: cards say what `fit` takes. Names choose chapters, estimators and functions; the default
-is all. Only the core dependencies are needed, so that a wheel's build can run it
-(MLREPLICA_SHIP_TO).
+is all. `--record` writes down which kernels were called with which types, for a library built
+ahead of time (`core/compile/ahead/`). Only the core dependencies are needed, so that a wheel's
+build can run it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from mlreplica.core.compat import (
     Interval,
     Options,
 )
+from mlreplica.core.compile.ahead.levels import save_signatures
 from mlreplica.core.compile.events import record_compilations
 from mlreplica.core.compile.jit import PURE_PYTHON, CompiledFunction, Formula
 from mlreplica.core.compile.layers import layer
@@ -117,6 +119,11 @@ def all_kernels() -> list[CompiledFunction]:
 def signatures(kernel: CompiledFunction) -> list[Any]:
     """The types that a kernel has been compiled for, or loaded for, in this process."""
     return list(kernel.dispatcher.signatures) if "dispatcher" in vars(kernel) else []
+
+
+def called_kernels() -> list[tuple[CompiledFunction, Any]]:
+    """Kernels with the types that they were called with in this process."""
+    return [(kernel, types) for kernel in all_kernels() for types in signatures(kernel)]
 
 
 def folder() -> Path | None:
@@ -393,6 +400,10 @@ def sentence(report: Report) -> str:
 
 
 if __name__ == "__main__":
-    outcome = warmup(only=sys.argv[1:])
+    arguments_given = sys.argv[1:]
+    record_to = arguments_given[1] if arguments_given[:1] == ["--record"] else None
+    outcome = warmup(only=arguments_given[2:] if record_to else arguments_given)
+    if record_to:
+        save_signatures(called_kernels(), Path(record_to))
     sys.stdout.write(sentence(outcome) + "\n")
     sys.exit("\n".join(outcome.failures) or None)

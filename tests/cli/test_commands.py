@@ -155,6 +155,41 @@ def test_warmup_reports_failures(monkeypatch):
     assert "the first: Lasso: KeyError('w')" in result.output
 
 
+def test_warmup_builds_a_library(monkeypatch, tmp_path):
+    from mlreplica.core.compile.ahead import levels, library
+
+    def build(only):
+        assert only == ["Lasso"]
+        (tmp_path / "x86-64-v3.so").write_bytes(b"0" * 1_200_000)
+
+    monkeypatch.setattr(levels, "build", build)
+    monkeypatch.setattr(levels, "has_compiler", lambda: True)
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    result = call("warmup", "--ahead", "Lasso")
+    assert result.output == f"{tmp_path / 'x86-64-v3.so'}: 1.2 MB\n"
+    found = json.loads(call("warmup", "--ahead", "Lasso", "--json").output)
+    assert found == {"folder": str(tmp_path), "bytes": {"x86-64-v3.so": 1_200_000}}
+    monkeypatch.setattr(levels, "has_compiler", lambda: False)
+    result = call("warmup", "--ahead")
+    assert result.exit_code == 1
+    assert "a library needs a C compiler" in result.output
+
+
+def test_doctor_tells_which_way_kernels_run(monkeypatch):
+    from mlreplica.core.compile.ahead import library
+
+    class Held:
+        def about(self):
+            return {"kernels": 3, "variants": 5, "made_by": "Numba 0.68.1"}
+
+    monkeypatch.setattr(library, "opened", lambda: ("x86-64-v3", Held()))
+    found = json.loads(call("doctor", "--json").stdout)["kernels"]["library"]
+    assert found == "3 kernels in 5 variants for x86-64-v3 (Numba 0.68.1)"
+    monkeypatch.setattr(library, "opened", lambda: None)
+    found = json.loads(call("doctor", "--json").stdout)["kernels"]["library"]
+    assert found.startswith("none: Numba compiles")
+
+
 def test_the_book_of_a_wheel_or_of_a_clone(monkeypatch, tmp_path):
     """The shipped copy comes first; a model's name finds its page; what is missing is said."""
     from mlreplica.cli import book

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Annotated
 
@@ -222,9 +223,15 @@ def warmup(
     names: Annotated[
         list[str] | None, typer.Argument(help="Chapters, estimators or functions; default: all.")
     ] = None,
+    ahead: Annotated[
+        bool, typer.Option("--ahead", help="Build a library that runs without Numba.")
+    ] = False,
     as_json: AsJson = False,
 ):
     """Compile kernels ahead, so that no first call is slow; for images and CI."""
+    if ahead:
+        build_ahead(names or (), as_json)
+        return
     from mlreplica.warmup import sentence
     from mlreplica.warmup import warmup as compile_all
 
@@ -249,6 +256,25 @@ def warmup(
     if report.failures:
         first, n = report.failures[0], len(report.failures)
         raise CommandError(f"{n} calls failed, so some kernels may be missing; the first: {first}")
+
+
+def build_ahead(names, as_json):
+    """Build the library for this CPU into the package, and say what is in it."""
+    from mlreplica.core.compile.ahead import levels, library
+
+    if not levels.has_compiler():
+        raise CommandError("a library needs a C compiler: install gcc or clang, or set CC.")
+    try:
+        levels.build(only=names)
+    except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        raise CommandError(error) from None
+    sizes = {path.name: path.stat().st_size for path in sorted(library.FOLDER.glob("*.so"))}
+    if as_json:
+        print_json({"folder": str(library.FOLDER), "bytes": sizes})
+    else:
+        console = Console(soft_wrap=True, highlight=False)
+        for name, size in sizes.items():
+            console.print(f"{library.FOLDER / name}: {size / 1e6:.1f} MB", markup=False)
 
 
 for command in (fit, predict, explain, watch, cluster, outliers):

@@ -19,6 +19,7 @@ LEVELS = {  # what a CPU must have beyond the level before
 VARIABLES = [
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_CACHE_DIR",
     "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "MLREPLICA_PURE_PYTHON", "MLREPLICA_PLAIN_NUMBA",
+    "MLREPLICA_AHEAD",
 ]  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def instruction_set():
     from mlreplica.core.compile.layers import cpu_features
 
     machine = platform.machine().lower()
-    if machine not in ("x86_64", "amd64"):
+    if machine not in ("x86_64", "amd64") or installed("llvmlite") is None:
         return machine
     features, level = cpu_features(), "x86-64"
     for name, needed in LEVELS.items():
@@ -88,31 +89,39 @@ def instruction_set():
 
 
 def kernels():
-    """How kernels are compiled, where they are kept, how many there are, what the wheel brought."""
-    from mlreplica.core.compile.layers import LAYERS, layer
+    """Where machine code comes from: a library built ahead of time, Numba, or both."""
     from mlreplica.discovery import chapters
     from mlreplica.warmup import all_kernels
 
     chapters()  # imports them all
-    found = {
-        "kernels": len(all_kernels()),
-        "run as": "machine code",
-        "layers on Numba": ", ".join(filter(layer, LAYERS)) or "none (plain Numba)",
-    }
+    found = {"kernels": len(all_kernels()), "run as": "machine code", "library": library()}
+    if installed("numba") is None:
+        return found | {"Numba": "not installed: only what the library holds runs"}
+    from mlreplica.core.compile.layers import LAYERS, layer
+
+    found["layers on Numba"] = ", ".join(filter(layer, LAYERS)) or "none (plain Numba)"
     return found | (kept_code(cache) if (cache := layer("cache")) else {"kept in": "nowhere"})
 
 
+def library():
+    """What the library built ahead of time holds, if it is there."""
+    from mlreplica.core.compile.ahead.library import opened
+
+    if (found := opened()) is None:
+        return "none: Numba compiles (`mlreplica warmup --ahead` builds one)"
+    level, held = found[0], found[1].about()
+    return (
+        f"{held['kernels']} kernels in {held['variants']} variants for {level} ({held['made_by']})"
+    )
+
+
 def kept_code(cache):
-    """What is on disk, and whether this CPU runs it."""
-    home, shipped = cache.folder(), len(list(cache.SHIPPED.glob("*.nbc")))
+    """What Numba keeps on disk."""
+    home = cache.folder()
     sizes = [path.stat().st_size for path in home.glob("*.nbc")] if home else []
-    brought = f"{shipped} for {cache.LEVEL}" if shipped else "none"
-    if shipped and not cache.runs_shipped_kernels():
-        brought += ", which this CPU cannot run"
     return {
         "kept in": str(home) if home else "nowhere: no folder is writable; set NUMBA_CACHE_DIR",
         "kept": f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB",
-        "shipped with the wheel": brought,
     }
 
 

@@ -4,6 +4,7 @@ Read `jit.py` first: `@kernel` and `@formula` are all that an algorithm needs. T
 (kernels on a pool of threads), `crew.py` (threads inside one kernel), `intrinsics.py` (functions
 that become single instructions) and `events.py` (what Numba compiles, and when). `layers.py` says
 what is built on Numba's private names and can be switched off: `cache.py` (where machine code is
-kept) with `fingerprint.py` (what it depends on), `parts.py`, `borrow.py` and `readonly.py`. No
-other folder imports Numba or llvmlite.
+kept) with `fingerprint.py` (what it depends on), `parts.py`, `borrow.py` and `readonly.py`. The
+folder `ahead/` builds a library of all kernels, which runs without Numba. No other folder imports
+Numba or llvmlite.
 """

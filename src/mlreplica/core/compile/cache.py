@@ -3,7 +3,7 @@
 Each compiled signature is one file. Its name holds a hash of all that the machine code depends on:
 the signature, the processor, the versions of Python and Numba, and the fingerprint of the kernel.
 Processes that compile at the same time therefore never write different things under one name, and
-need no lock. A wheel may ship such files, compiled for a common instruction-set level.
+need no lock. Kernels that a library built ahead of time holds (`ahead/`) need no such file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import logging
 import os
 import pickle
-import platform
 import sys
 import tempfile
 import time
@@ -30,27 +29,12 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from .fingerprint import fingerprint
-from .layers import cpu_features
 
 config: Any = numba_config  # its names are made when it is imported
 PACKAGE = Path(__file__).resolve().parents[2]
 
-# The instruction sets that shipped kernels may use, and what a CPU must have to run them.
-LEVEL = "x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
-NEEDS = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"), "generic": ()}
-
-SHIP_TO = os.environ.get("MLREPLICA_SHIP_TO")  # set while a wheel is built
-SHIPPED = Path(SHIP_TO or PACKAGE / "_kernels")
-
 DAYS = 14  # that code of other versions of a kernel is kept: it may be another branch's
 logger = logging.getLogger("mlreplica")
-
-
-@functools.cache
-def runs_shipped_kernels() -> bool:
-    """Return whether this CPU has every instruction set of LEVEL."""
-    host = cpu_features()
-    return all(host.get(feature) for feature in NEEDS[LEVEL])
 
 
 @functools.cache
@@ -60,8 +44,7 @@ def folder() -> Path | None:
     They are NUMBA_CACHE_DIR if it is set, one inside of the package, and one of the user's.
     """
     chosen = [Path(config.CACHE_DIR) / "mlreplica"] if config.CACHE_DIR else []
-    usual = *chosen, PACKAGE / "__pycache__" / "kernels", user_folder()
-    for candidate in (SHIPPED,) if SHIP_TO else usual:
+    for candidate in (*chosen, PACKAGE / "__pycache__" / "kernels", user_folder()):
         with suppress(OSError):
             candidate.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=candidate).close()
@@ -113,16 +96,12 @@ class KernelCache:
         return f"{self.name}-{self.fingerprint[:8]}-{digest[:32]}.nbc"
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the compiled signature, or None: what was compiled here, then what was shipped."""
-        target = context.codegen().magic_tuple()
-        places = [(folder(), target)]
-        if runs_shipped_kernels():
-            places.append((SHIPPED, (target[0], LEVEL, "")))
-        for home, processor in places:
-            path = home and home / self.file_name(signature, processor)
-            if path and path.exists():
-                with suppress(OSError, EOFError, pickle.UnpicklingError):
-                    return restore(context, path.read_bytes())
+        """Return the compiled signature, or None."""
+        home = folder()
+        path = home and home / self.file_name(signature, context.codegen().magic_tuple())
+        if path and path.exists():
+            with suppress(OSError, EOFError, pickle.UnpicklingError):
+                return restore(context, path.read_bytes())
         return None
 
     def save_overload(self, signature: Any, code: Any) -> None:

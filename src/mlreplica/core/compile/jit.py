@@ -1,7 +1,8 @@
 """Compile: the one way in which this package turns a Python loop into machine code
 
-`@kernel` marks a loop over arrays, `@formula` a scalar formula. Both are compiled by Numba at their
-first use, never at import, so that a chapter imports without Numba.
+`@kernel` marks a loop over arrays, `@formula` a scalar formula. Machine code comes from a library
+that was built with the package, if there is one (`core/compile/ahead/`). Otherwise Numba compiles
+at the first use, never at import, so that a chapter imports without Numba.
 
     @formula
     def square(x):
@@ -14,17 +15,19 @@ first use, never at import, so that a chapter imports without Numba.
             s += square(x[i])      # called from a kernel: compiled and inlined
         return s
 
-Machine code is kept on disk (`core/compile/cache.py`) under a hash of all that it depends on
+What Numba makes is kept on disk (`core/compile/cache.py`) under a hash of all that it depends on
 (`core/compile/fingerprint.py`): editing a kernel recompiles it and the kernels that call it, no
 others. What is built on Numba's private names can be done without (`core/compile/layers.py`).
 
 MLREPLICA_PURE_PYTHON=1, or Numba's own NUMBA_DISABLE_JIT=1, runs every kernel as plain Python: for
 debuggers and coverage. MLREPLICA_PLAIN_NUMBA=1 compiles with nothing but Numba's public decorator.
+MLREPLICA_AHEAD=0 leaves the library unused.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import os
 from collections.abc import Callable
 from typing import Any, overload
@@ -37,12 +40,14 @@ def is_set(variable: str) -> bool:
 
 PURE_PYTHON = is_set("MLREPLICA_PURE_PYTHON") or is_set("NUMBA_DISABLE_JIT")
 
+logger = logging.getLogger("mlreplica")
+
 # Fuse, reorder, and ignore the sign of zero; never assume that NaN and infinity are absent.
 SAFE = frozenset({"contract", "reassoc", "arcp", "nsz"})
 
 
 class CompiledFunction:
-    """A function that Numba compiles at its first call, in nopython mode and without the GIL."""
+    """A function that runs as machine code, without the GIL: from the library, or by Numba."""
 
     def __init__(
         self,
@@ -55,6 +60,21 @@ class CompiledFunction:
         functools.update_wrapper(self, function)
         self.py_func, self.fastmath, self.is_part = function, fastmath, part
         self.inline, self.borrow = inline, borrow
+
+    @functools.cached_property
+    def run(self) -> Any:
+        """What runs a call from Python: code of the library, if it is there, else Numba."""
+        from .ahead.library import find
+
+        return find(self) or self.dispatcher
+
+    def compile_call(self, *args: Any) -> Any:
+        """Run a call by Numba: the library has no code for arguments of such types."""
+        if "dispatcher" not in vars(self):
+            kinds = ", ".join(map(kind_of, args))
+            name = self.py_func.__name__
+            logger.info("the library lacks %s(%s): Numba compiles it", name, kinds)
+        return self.dispatcher(*args)
 
     @functools.cached_property
     def dispatcher(self) -> Any:
@@ -92,7 +112,7 @@ class CompiledFunction:
         return (self.part if self.is_part else self.dispatcher)._numba_type_
 
     def __call__(self, *args: Any) -> Any:
-        return self.dispatcher(*args)
+        return self.run(*args)
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -140,10 +160,22 @@ def formula(function: Callable[..., Any]) -> Any:
     return function if PURE_PYTHON else Formula(function, SAFE)
 
 
+def kind_of(value: Any) -> str:
+    """Return the type of an argument in words."""
+    shape = f"[{value.dtype}, {value.ndim}-d]" if hasattr(value, "ndim") else ""
+    return type(value).__name__ + shape
+
+
 @functools.cache
 def import_numba() -> Any:
     """Import Numba once and start to listen for long compilations."""
-    import numba
+    try:
+        import numba
+    except ImportError as error:
+        raise ImportError(
+            "this call needs a kernel that the installed library of mlreplica lacks, and Numba to "
+            "compile it: pip install mlreplica[jit]"
+        ) from error
 
     from .events import announce_long_compilations
 

@@ -3,7 +3,7 @@
     parts       kernels inside of kernels are optimised once (half the compile time of trees)
     borrow      kernels that make no array count no references
     readonly    read-only arrays run the code of writable ones (no second compilation)
-    cache       machine code is kept on disk and may come with the wheel
+    cache       machine code is kept on disk
 
 Each layer is a module of this folder. It is switched off, with one line on the log, if the
 installed Numba lacks what it needs. For the versions in TESTED that is known; with any other
