@@ -2,7 +2,7 @@
 
 Read `_scores.py` (one column at a time, straight relations), `_mutual_information.py` (any
 relation) and `_univariate.py` (which scores are kept), then the wrappers `_from_model.py`,
-`_rfe.py` and `_sequential.py`. `_stability.py` and `_knockoffs.py` bound how many columns are wrong.
+`_rfe.py` and `_sequential.py`. `_stability.py` and `_knockoffs.py` bound how many are wrong.
 """
 
 from typing import TYPE_CHECKING

@@ -104,7 +104,8 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     offset : {0, 1}, default=1
         The 1 in (16). With 0, a slightly smaller quantity than the rate is bounded.
     covariance : array-like of shape (n_features, n_features) or None, default=None
-        Σ, if it is known. None: the estimate of Ledoit and Wolf.
+        Σ, if it is known: then the bound is exact. None: the covariance of the rows, or for
+        fewer than 2p rows the estimate of Ledoit and Wolf, with which it is approximate.
     importance_getter : str or callable, default="auto"
         Attribute of the model, or a function of it, that has the importances.
     random_state : int, RandomState or None, default=None
@@ -220,7 +221,9 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _correlation(self, X, Z, varies):
         """R of the columns that vary."""
         if self.covariance is None:
-            S = ledoit_wolf(Z[:, varies], assume_centered=True)[0]
+            Z = Z[:, varies]
+            few = len(Z) < 2 * Z.shape[1]  # shrinking costs some control of the rate
+            S = ledoit_wolf(Z, assume_centered=True)[0] if few else Z.T @ Z / len(Z)
         else:
             S = check_array(self.covariance, dtype=np.float64)
             if S.shape != (X.shape[1],) * 2:

@@ -174,7 +174,7 @@ class MissingIndicator(TransformerMixin, ValidatedOnce, BaseEstimator):
             gaps = gaps[:, self.features_]
         sparse = sp.issparse(X) if self.sparse == "auto" else self.sparse
         if sparse:
-            return gaps if sp.issparse(gaps) else sp.csc_matrix(gaps)
+            return gaps.tocsc() if sp.issparse(gaps) else sp.csc_matrix(gaps)
         return gaps.toarray() if sp.issparse(gaps) else gaps
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -287,7 +287,7 @@ class SimpleImputer(Imputer):
             statistics = self._of_dense(X, gaps, w)
         self._learn_marks(X, gaps)
         self.statistics_ = statistics
-        self._fill_dtype = statistics.dtype
+        self._fill_dtype = X.dtype if self.strategy == "constant" else statistics.dtype
         return self
 
     def _fit_plain(self, X):
