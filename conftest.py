@@ -17,6 +17,9 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 # SciPy reads it at import; without it scikit-learn's check of array API input skips itself.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+# Numba compiles the sources as they are. MLREPLICA_AHEAD=1 runs the tests on the library instead.
+os.environ.setdefault("MLREPLICA_AHEAD", "0")
+
 # A first call compiles, so examples have no deadline; on a server every run draws the same ones.
 settings.register_profile("mlreplica", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mlreplica")
