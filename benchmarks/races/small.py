@@ -76,7 +76,34 @@ ESTIMATORS = {  # settings beside the defaults, which `None` leaves out
         "LocalOutlierFactor": [{"novelty": True}],
         "NeighborhoodComponentsAnalysis": [SEED],
     },
-    "impute": {"KNNImputer": []},
+    "impute": {"KNNImputer": [], "SimpleImputer": [{"strategy": "median"}], "MissingIndicator": []},
+    "preprocessing": {
+        "StandardScaler": [],
+        "MinMaxScaler": [],
+        "MaxAbsScaler": [],
+        "RobustScaler": [],
+        "Normalizer": [],
+        "Binarizer": [],
+        "FunctionTransformer": [],
+        "QuantileTransformer": [None, {"n_quantiles": 100} | SEED],
+        "PowerTransformer": [],
+        "KBinsDiscretizer": [None, {"quantile_method": "averaged_inverted_cdf"}],
+        "PolynomialFeatures": [],
+        "SplineTransformer": [],
+        "KernelCenterer": [],
+        "OneHotEncoder": [],
+        "OrdinalEncoder": [],
+        "TargetEncoder": [SEED],
+    },
+    "feature_selection": {
+        "VarianceThreshold": [],
+        "SelectKBest": [None, {"k": 2}],
+        "SelectPercentile": [],
+        "SelectFpr": [],
+        "SelectFdr": [],
+        "SelectFwe": [],
+        "GenericUnivariateSelect": [],
+    },
     "cluster": {
         "KMeans": [{"n_clusters": 3} | SEED],
         "MiniBatchKMeans": [{"n_clusters": 3} | SEED],
@@ -130,16 +157,16 @@ ALONE = (
     "SpectralClustering",
 )  # no answer for new rows
 COUNTS = ("NMF", "MultinomialNB", "ComplementNB", "CategoricalNB")
+COUNTS += ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder")
 ANSWERS = ("predict", "transform", "score_samples", "kneighbors")
 
 
-def standardised(name, options, one_row, counts=False):
+def standardised(name, options, one_row, counts=False, gram=False):
     """A known set; `more` is what to do with it."""
     X, y, *_ = known(name)
     X = np.round(X - X.min(axis=0)) if counts else X - X.mean(axis=0)
-    return Data(
-        X / (1.0 if counts else np.maximum(X.std(axis=0), 1e-9)), y, more=(options, one_row)
-    )
+    X = X / (1.0 if counts else np.maximum(X.std(axis=0), 1e-9))
+    return Data(X @ X.T if gram else X, y, more=(options, one_row))
 
 
 def contestant(path):
@@ -193,7 +220,7 @@ def race(chapter, name, settings):
                 call = "one row" if one_row else "fit"
                 label = ", ".join([data, *said, call])
                 makers[label] = lambda d=data, o=options, r=one_row: standardised(
-                    d, o, r, counts=name in COUNTS
+                    d, o, r, counts=name in COUNTS, gram=name == "KernelCenterer"
                 )
     convex = name in ("LogisticRegression", "LinearSVC", "Ridge", "Lasso", "ElasticNet")
     return Race(
