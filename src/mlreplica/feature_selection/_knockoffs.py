@@ -104,8 +104,8 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     offset : {0, 1}, default=1
         The 1 in (16). With 0, a slightly smaller quantity than the rate is bounded.
     covariance : array-like of shape (n_features, n_features) or None, default=None
-        Σ, if it is known: then the bound is exact. None: the covariance of the rows, or for
-        fewer than 2p rows the estimate of Ledoit and Wolf, with which it is approximate.
+        Σ, if it is known: then the bound is exact. None: an estimate, with which the bound is
+        approximate: the covariance of the rows, or of fewer than 2p rows that of Ledoit and Wolf.
     importance_getter : str or callable, default="auto"
         Attribute of the model, or a function of it, that has the importances.
     random_state : int, RandomState or None, default=None
