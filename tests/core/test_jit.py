@@ -140,6 +140,7 @@ def package(tmp_path):
         (folder / "__init__.py").write_text("")
     for path in Path(jit.__file__).parent.glob("*.py"):
         shutil.copy(path, home / "core" / "compile")
+    shutil.copytree(Path(jit.__file__).parent / "ahead", home / "core" / "compile" / "ahead")
     (home / "callee.py").write_text(
         "from .core.compile.jit import kernel\n@kernel\ndef f(x):\n    return x + 1.0\n"
     )
