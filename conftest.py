@@ -24,7 +24,10 @@ os.environ.setdefault("MLREPLICA_AHEAD", "0")
 settings.register_profile("mlreplica", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("mlreplica")
 
-LONG = ("test_warmup", "test_pure_python", "test_prebuilt")
+LONG = ("test_warmup", "test_pure_python", "test_wheel")
+
+# Programs that tests run in processes of their own.
+collect_ignore = ["tests/same_bits.py", "tests/without_numba.py"]
 
 
 def pytest_collection_modifyitems(items):

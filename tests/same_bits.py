@@ -13,14 +13,17 @@ import sys
 import warnings
 from itertools import islice
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads add up in any order
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads add up in any order
+
+import numpy as np
+
+from mlreplica.core.compile.ahead.library import name_of, opened
+from mlreplica.core.compile.jit import CompiledFunction, Formula
+from mlreplica.warmup import all_calls, attempt, chosen
+
 FIRST = 4  # calls of each estimator or function
-
-import numpy as np  # noqa: E402
-
-from mlreplica.core.compile.ahead.library import name_of, opened  # noqa: E402
-from mlreplica.core.compile.jit import CompiledFunction, Formula  # noqa: E402
-from mlreplica.warmup import all_calls, attempt, chosen  # noqa: E402
+missing, compared, different = set(), set(), set()
 
 
 def same(a, b):
@@ -62,17 +65,24 @@ def compare(kernel, *args):
     return expected
 
 
-missing, compared, different = set(), set(), set()
-level, numba_cpu = (opened() or ("none", None))[0], os.environ.get("NUMBA_CPU_NAME")
-if level != numba_cpu:
-    sys.exit(f"the library is for {level}, Numba compiles for {numba_cpu}: set NUMBA_CPU_NAME")
-CompiledFunction.__call__ = compare
-Formula.__call__ = lambda self, *args: self.py_func(*args)
-warnings.simplefilter("ignore")
-np.seterr(all="ignore")
-for name, _ in chosen(sys.argv[1:]):
-    for _, call in islice(all_calls([name]), None if sys.argv[1:] else FIRST):
-        attempt(call)
-sys.stdout.write(f"{len(compared)} kernels agree, {sorted(different)} do not; not in the library: ")
-sys.stdout.write(f"{sorted(missing)}\n")
-sys.exit(bool(different))
+def main(names):
+    """Compare the kernels that the calls of these names reach."""
+    level, numba_cpu = (opened() or ("none", None))[0], os.environ.get("NUMBA_CPU_NAME")
+    if level != numba_cpu:
+        sys.exit(f"the library is for {level}, Numba compiles for {numba_cpu}: set NUMBA_CPU_NAME")
+    CompiledFunction.__call__ = compare
+    Formula.__call__ = lambda self, *args: self.py_func(*args)
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    for name, _ in chosen(names):
+        for _, call in islice(all_calls([name]), None if names else FIRST):
+            attempt(call)
+    sys.stdout.write(
+        f"{len(compared)} kernels agree, {sorted(different)} do not; not in the library: "
+    )
+    sys.stdout.write(f"{sorted(missing)}\n")
+    sys.exit(bool(different))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -174,7 +174,7 @@ def import_numba() -> Any:
     except ImportError as error:
         raise ImportError(
             "this call needs a kernel that the installed library of mlreplica lacks, and Numba to "
-            "compile it: pip install mlreplica[jit]"
+            "compile it: pip install numba"
         ) from error
 
     from .events import announce_long_compilations
