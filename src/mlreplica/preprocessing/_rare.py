@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from mlreplica.core.compat import Interval, _check_sample_weight, _fit_context
 
 from ._categories import Coded, Finder, categories_of, is_nan
-from ._read import read_columns
 from ._one_hot import CARD
+from ._read import read_columns
 
 
 class RareCategories(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
