@@ -69,8 +69,8 @@ def kept() -> dict[str, dict[str, Any]]:
 
 
 def is_fair(result: dict[str, Any]) -> bool:
-    """Whether a race was held by today's rules: earlier ones were held in one process."""
-    return "shapes" in result
+    """Whether a race was held by today's rules, not in one process, and on a calm machine."""
+    return "shapes" in result and all(s["busy"] <= CALM for s in result["shapes"].values())
 
 
 def time_of(seconds: float) -> str:

@@ -232,11 +232,13 @@ def test_the_readmes_table_is_written_between_its_markers(tmp_path, monkeypatch)
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     circumstances = {"what": "held fairly", "date": "", "threads": 2, "machine": {"cpu": ""}}
     times = {"mlreplica": {"median": 1.0}, "peer": {"median": 2.0}}
-    fair = circumstances | {"ours": "mlreplica", "best_peer": "peer", "ratio": 2.0, "shapes": {}}
+    fair = circumstances | {"ours": "mlreplica", "best_peer": "peer", "ratio": 2.0}
+    fair |= {"shapes": {"": {"busy": 0.0}}}
     old = {key: value for key, value in fair.items() if key != "shapes"} | {"what": "one process"}
-    for name, result in {"fair": fair, "old": old}.items():
+    busy = fair | {"what": "beside others", "shapes": {"": {"busy": 1.0}}}
+    for name, result in {"fair": fair, "old": old, "busy": busy}.items():
         report.keep(result | {"race": name, "contestants": times})
-    races = dict.fromkeys(("fair", "old"), SimpleNamespace(readme=True))
+    races = dict.fromkeys(("fair", "old", "busy"), SimpleNamespace(readme=True))
     report.write_readme(races)
     before, inside, after = (
         readme.read_text("utf-8").replace(report.CLOSE, report.OPEN).split(report.OPEN)
@@ -246,6 +248,7 @@ def test_the_readmes_table_is_written_between_its_markers(tmp_path, monkeypatch)
     assert "old" not in inside
     assert "| held fairly | 1 s | peer, 2 s | 2.0 |" in inside
     assert "one process" not in inside
+    assert "beside others" not in inside
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 log = logging.getLogger(__name__)
+CALM = 0.1  # cores that other programs used; more makes a race rough
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
 
 
@@ -74,6 +75,9 @@ def held(results):
     when = " to ".join(sorted({min(dates), max(dates)}))
     used = ", ".join(f"{name} {' and '.join(numbers)}" for name, numbers in versions.items())
     text = f"Held {when}, {' and '.join(places)}; {used}."
+    busy = [s["busy"] for result in results for s in result.get("shapes", {}).values()]
+    if max(busy, default=0.0) > CALM:
+        text += " Other programs ran meanwhile: to be held again on an idle machine."
     old = [result["what"] for result in results if "shapes" not in result]
     if old:  # OpenMP was told to wait passively, which slows peers
         which = "" if len(old) == len(results) else f" ({'; '.join(old)})"
