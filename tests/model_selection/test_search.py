@@ -123,7 +123,7 @@ def absolute(model, X, y):
         {"a": "r2"},
         absolute,
     ],
-    ids=str,
+    ids=["name", "scorer", "list", "dict", "function"],
 )
 def test_scorings(scoring):
     first = {"absolute": "error"}.get(getattr(scoring, "__name__", ""), True)
