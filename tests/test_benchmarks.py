@@ -265,6 +265,8 @@ def test_races_are_found_and_each_has_us_in_it():
 
 
 def test_the_small_races_miss_no_estimator():
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+
     from benchmarks.races.small import ESTIMATORS
 
     listed = {name for names in ESTIMATORS.values() for name in names}

@@ -24,6 +24,7 @@ import mlreplica
 
 HEAVY = {"numba", "llvmlite", "matplotlib", "pandas", "polars", "dask", "typer", "rich"}
 OWN = "cli", "plotting", "scale", "core.compile.cache", "core.compile.parts"  # where they are used
+OWN += "core.compile.ahead.build", "core.compile.ahead.describe"
 BUSINESS = tuple(f"mlreplica.{name}" for name in OWN)
 plain_import = builtins.__import__
 

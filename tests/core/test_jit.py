@@ -275,24 +275,6 @@ def test_every_kernel_of_the_package_is_known_by_its_content():
                 assert " at 0x" not in describe(value) or hasattr(value, "py_func")
 
 
-def test_shipped_kernels_start_without_compiling(package, tmp_path):
-    ship = package / "_kernels"
-    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "empty")}
-    build = {
-        "NUMBA_CPU_NAME": cache.LEVEL,
-        "NUMBA_CPU_FEATURES": "",
-        "MLREPLICA_SHIP_TO": str(ship),
-    }
-    assert python(COUNT, **env, **build) == "20.0 2"
-    moved = tmp_path / "elsewhere"
-    package.parent.rename(moved)
-    env["PYTHONPATH"] = str(moved)
-    assert python(COUNT, **env) == "20.0 0"
-    caller = moved / "mini" / "caller.py"
-    caller.write_text(caller.read_text().replace("10.0", "100.0"))
-    assert python(COUNT, **env) == "200.0 1"  # f is still the shipped one
-
-
 LOUD = """
 import logging, sys, tempfile
 logging.basicConfig(format="%(message)s", handlers=[logging.StreamHandler(sys.stdout)])
@@ -347,22 +329,6 @@ def test_old_code_of_other_versions_is_forgotten(package, tmp_path):
     assert python(COUNT, **env) == "200.0 1"
     left = {path.name.partition("-")[0] for path in files if path.exists()}
     assert left == {"mini.callee.f"}
-
-
-def test_shipped_kernels_load_where_nothing_can_be_written(package, tmp_path):
-    ship = package / "_kernels"
-    build = {
-        "NUMBA_CPU_NAME": cache.LEVEL,
-        "NUMBA_CPU_FEATURES": "",
-        "MLREPLICA_SHIP_TO": str(ship),
-    }
-    env = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    python(COUNT, **env, **build)
-    nowhere = NOWHERE + textwrap.dedent(COUNT)
-    assert python(nowhere, **env) == "20.0 0"
-    callee = package / "callee.py"
-    callee.write_text(callee.read_text().replace("1.0", "2.0"))
-    assert python(nowhere, **env).endswith("\n30.0 2")
 
 
 def test_a_long_first_compilation_is_said_once(package, tmp_path):

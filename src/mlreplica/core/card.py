@@ -20,7 +20,7 @@ Task = Literal[
     "classification", "regression", "transformation", "clustering", "outliers", "density",
     "labelling", "sampling",
 ]  # fmt: skip
-Input = Literal["table", "rows", "labels", "members", "sequences", "log-density"]
+Input = Literal["table", "rows", "gram", "labels", "members", "sequences", "log-density"]
 Checks = str | Callable[[dict[str, Any]], None]
 Converter = str | Callable[[Any, Any, str], dict[str, Any]]
 
@@ -57,7 +57,7 @@ class Card:
         if there is no graph.
     task : str, default=""
         What the model does; by default what its scikit-learn mixin says.
-    input : {"table", "rows", "labels", "members", "sequences", "log-density"}, default="table"
+    input : {"table", "rows", "gram", "labels", "members", "sequences", "log-density"}
         What `fit` takes: rows with a target, rows alone, a target alone, other estimators that the
         constructor is given and a table, sequences, or a function that returns a log-density.
     cheap : callable or None, default=None

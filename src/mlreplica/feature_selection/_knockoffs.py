@@ -105,7 +105,8 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         The 1 in (16). With 0, a slightly smaller quantity than the rate is bounded.
     covariance : array-like of shape (n_features, n_features) or None, default=None
         Σ, if it is known: then the bound is exact. None: an estimate, with which the bound is
-        approximate: the covariance of the rows, or of fewer than 2p rows that of Ledoit and Wolf.
+        approximate: the covariance of the rows, or where it is singular or there are fewer than
+        2p rows, that of Ledoit and Wolf.
     importance_getter : str or callable, default="auto"
         Attribute of the model, or a function of it, that has the importances.
     random_state : int, RandomState or None, default=None
@@ -222,8 +223,9 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """R of the columns that vary."""
         if self.covariance is None:
             Z = Z[:, varies]
-            few = len(Z) < 2 * Z.shape[1]  # shrinking costs some control of the rate
-            S = ledoit_wolf(Z, assume_centered=True)[0] if few else Z.T @ Z / len(Z)
+            S = Z.T @ Z / len(Z)
+            if len(Z) < 2 * Z.shape[1] or linalg.eigvalsh(S)[0] <= 1e-10 * S.trace():
+                S = ledoit_wolf(Z, assume_centered=True)[0]  # costs some control of the rate
         else:
             S = check_array(self.covariance, dtype=np.float64)
             if S.shape != (X.shape[1],) * 2:

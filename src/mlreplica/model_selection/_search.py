@@ -30,16 +30,23 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.compile.threads import run
 from mlreplica.core.validation import FLOATS
-from mlreplica.linear_model import LogisticRegression
 
 from ._settings import Fold, fit_settings
+
+
+def small_model():
+    """A model for the warm-up."""
+    from mlreplica.linear_model import LogisticRegression
+
+    return LogisticRegression()
+
 
 CARD = Card(
     page="which-model-when",
     checks="plain",  # a fitted search holds a scorer, which is code: save `best_estimator_`
     task="classification",
     input="members",
-    cheap=lambda: {"estimator": LogisticRegression(), "param_grid": {"C": [0.1, 1.0]}, "cv": 2},
+    cheap=lambda: {"estimator": small_model(), "param_grid": {"C": [0.1, 1.0]}, "cv": 2},
     use="the settings of a model, by cross-validation",
     good="every setting is scored alike; models of this package share work among settings",
     bad="the winning score is too good: part of it is luck",
@@ -354,7 +361,7 @@ class RandomizedSearchCV(SharedSearch):
 
     card = CARD.but(
         cheap=lambda: {
-            "estimator": LogisticRegression(),
+            "estimator": small_model(),
             "param_distributions": {"C": [0.1, 1.0]},
             "n_iter": 2,
             "cv": 2,

@@ -137,6 +137,18 @@ class ColumnMoments(NamedTuple):
             return np.where(self.n > 0, self.squares / self.n, np.nan)
 
 
+def finite_variance(model: Any, moments: ColumnMoments) -> Any:
+    """The variance of every column; ValueError if one overflows."""
+    var = moments.variance()
+    bad = np.count_nonzero(~np.isfinite(var) & np.broadcast_to(moments.n > 0, var.shape))
+    if bad:
+        raise ValueError(
+            f"{type(model).__name__} overflowed: the variance of {bad} of {len(var)} columns is "
+            "not finite; divide X by a constant first."
+        )
+    return var
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def plain_moments(X: Any) -> ColumnMoments:
     """Of rows without weights, on threads; not finite if a value is not."""

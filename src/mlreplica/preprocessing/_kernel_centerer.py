@@ -47,7 +47,7 @@ class KernelCenterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     card = Card(
         page="kernel-pca",
         checks="kernel_means",
-        input="rows",
+        input="gram",
         data=square_data,
         use="a kernel matrix before a method that assumes centred features",
         good="centres features that are never computed",

@@ -34,7 +34,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
-from mlreplica.core.validation import FLOATS, ValidatedOnce
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_finite
 
 from ._columns import THREAD, rows_to_fit, rows_to_map
 
@@ -340,6 +340,12 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
                 out[s, int(bias) :] = Z[:, int(bias) + before :]
 
         run(part, split(n, 4 * n_threads(), least=1 + THREAD // max(1, width)))
+        with np.errstate(over="ignore"):
+            huge = np.isinf(np.max([X.max(), -X.min(), 1.0]).astype(X.dtype) ** high)
+        if huge and not is_finite(out):
+            raise ValueError(
+                f"Products of {high} values up to {np.abs(X).max():.3g} overflow; scale X."
+            )
         return out
 
     def _sparse(self, X):

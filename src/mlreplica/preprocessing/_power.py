@@ -34,7 +34,7 @@ from mlreplica.core.formulas.exp import exp64
 from mlreplica.core.rows.walk import steps
 from mlreplica.core.validation import ValidatedOnce
 
-from ._columns import BLOCK, ColumnMoments, rows_to_fit, rows_to_map, weights_of
+from ._columns import BLOCK, ColumnMoments, finite_variance, rows_to_fit, rows_to_map, weights_of
 from ._order import LEAST, columns_of
 from ._standard import StandardScaler, is_constant, rows_to_map_back
 
@@ -244,7 +244,7 @@ class PowerTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Ba
         weight = weights_of(sample_weight, X)
         moments = ColumnMoments.of(X, weight)
         with np.errstate(invalid="ignore"):
-            constant = is_constant(moments.variance(), moments.mean, moments.n)
+            constant = is_constant(finite_variance(self, moments), moments.mean, moments.n)
         columns = columns_of(X)
         complete = weight is None and np.all(moments.n == len(X))
         missing = not complete and bool(np.isnan(X).any())

@@ -49,6 +49,7 @@ class RareCategories(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     card = CARD.but(
         checks="kept_categories",
+        cheap=lambda: {"rare": -1.0},  # numbers have no name for what is rare but NaN
         use="categories that few rows have, before any other encoder",
         good="keeps values readable; weights; unknown categories have a place",
         bad="forgets what rare categories differ in",

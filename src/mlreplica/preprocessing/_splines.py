@@ -259,7 +259,14 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
                     "ensure no missing values in X."
                 ) from error
             raise
-        self._t = self._all_knots(self._base_knots(X, weights_of(sample_weight, X)))
+        base = self._base_knots(X, weights_of(sample_weight, X))
+        apart = np.diff(base, axis=0)
+        if np.any((apart > 0) & (apart ** max(self.degree, 1) == 0)):
+            raise ValueError(
+                f"Knots {apart[apart > 0].min():.3g} apart are too close for splines of degree "
+                f"{self.degree}; scale X."
+            )
+        self._t = self._all_knots(base)
         kept = self._columns() - (0 if self.include_bias else 1)
         self.n_features_out_ = X.shape[1] * kept
         self._tables = self._make_tables()

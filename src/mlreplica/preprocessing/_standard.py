@@ -21,6 +21,7 @@ from mlreplica.core.validation import ValidatedOnce, is_finite
 from ._columns import (
     HALF,
     ColumnMoments,
+    finite_variance,
     is_plain_matrix,
     mapped,
     multiply_add,
@@ -172,7 +173,7 @@ class StandardScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Base
         self.mean_ = moments.mean if used else None
         self.var_ = self.scale_ = None
         if self.with_std:
-            self.var_ = var = moments.variance()
+            self.var_ = var = finite_variance(self, moments)
             self.scale_ = nonzero(np.sqrt(var), is_constant(var, moments.mean, n))
 
     def transform(self, X, copy=None):
