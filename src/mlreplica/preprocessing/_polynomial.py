@@ -127,6 +127,19 @@ def runs_of(p, high, interactions_only, offset):
     return np.array(runs, dtype=np.int64)
 
 
+def can_overflow(X, degree):
+    """Whether the power of an entry of dense rows is not finite."""
+    if X.dtype not in FLOATS:
+        return False
+    with np.errstate(over="ignore"):
+        return bool(np.isinf(np.array([X.max(), -X.min()], X.dtype) ** degree).any())
+
+
+def overflow_text(X, degree):
+    """What to say of products that overflow."""
+    return f"Products of {degree} values up to {np.abs(X).max():.3g} overflow; scale X."
+
+
 class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
     """All products of columns up to a degree.
 
@@ -248,6 +261,8 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
                 f"{self.n_output_features_} features which is too large to be indexed by "
                 f"{np.intp().dtype.name}; lower the degree, or choose interaction_only=True."
             )
+        if not (is_sparse(X) or self.interaction_only) and can_overflow(X, high):
+            raise ValueError(overflow_text(X, high))
         self._min_degree, self._max_degree = low, high
         return self
 
@@ -340,12 +355,8 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
                 out[s, int(bias) :] = Z[:, int(bias) + before :]
 
         run(part, split(n, 4 * n_threads(), least=1 + THREAD // max(1, width)))
-        with np.errstate(over="ignore"):
-            huge = np.isinf(np.max([X.max(), -X.min(), 1.0]).astype(X.dtype) ** high)
-        if huge and not is_finite(out):
-            raise ValueError(
-                f"Products of {high} values up to {np.abs(X).max():.3g} overflow; scale X."
-            )
+        if can_overflow(X, high) and not is_finite(out):
+            raise ValueError(overflow_text(X, high))
         return out
 
     def _sparse(self, X):
