@@ -134,13 +134,10 @@ def install() -> None:
 
     Examples
     --------
-    ::
-
-        import mlreplica.accelerate
-
-        mlreplica.accelerate.install()
-
-        from sklearn.linear_model import Lasso  # this is mlreplica's now
+    >>> import mlreplica.accelerate
+    >>> mlreplica.accelerate.install()
+    >>> from sklearn.linear_model import Lasso  # in a program, this is mlreplica's now
+    >>> mlreplica.accelerate.uninstall()
     """
     if _finder not in sys.meta_path:
         _record.clear()
@@ -167,10 +164,9 @@ def accelerated() -> Iterator[None]:
 
     Examples
     --------
-    ::
-
-        with mlreplica.accelerate.accelerated():
-            from sklearn.svm import SVC
+    >>> from mlreplica.accelerate import accelerated
+    >>> with accelerated():
+    ...     from sklearn.svm import SVC  # in a program, this is mlreplica's
     """
     before = _finder in sys.meta_path
     install()
