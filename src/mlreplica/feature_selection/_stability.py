@@ -97,7 +97,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     max_false : float, default=1.0
         V: the limit of (13), the expected number of columns kept that are no better than chance.
     n_features_per_run : int or None, default=None
-        q. None: the largest that keeps (13) at most `max_false`.
+        q; None for the largest that keeps (13) at most `max_false`.
     n_pairs : int, default=50
         B: how often the rows are cut in two.
     importance_getter : str or callable, default="auto"
@@ -114,7 +114,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_per_run_ : float
         The mean number of columns that a run selected.
     false_bound_ : float
-        (13) with that number.
+        The bound (13) with that number.
     support_ : ndarray of shape (n_features,)
         Whether a column is kept.
     n_features_in_ : int

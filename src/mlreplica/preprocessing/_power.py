@@ -145,7 +145,7 @@ class PowerTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, Ba
     Parameters
     ----------
     method : {"yeo-johnson", "box-cox"}, default="yeo-johnson"
-        (4) for any values, (3) for positive ones.
+        Formula (4) for any values, (3) for positive ones.
     standardize : bool, default=True
         Then bring the result to mean 0 and variance 1.
     copy : bool, default=True
