@@ -49,7 +49,8 @@ INERT = {
     "verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "early_stopping", "scoring"
 }  # fmt: skip
 CHOICES = {
-    "average": ["macro"], "multi_class": ["ovr"], "solver": ["jacobi", "golub-kahan"]
+    "average": ["macro"], "multi_class": ["ovr"], "solver": ["jacobi", "golub-kahan"],
+    "interactions": [True], "background": [np.zeros((5, 3))],
 }  # of functions, beside their defaults  # fmt: skip
 POSITIONAL = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 REFUSED = (ValueError, TypeError, NotImplementedError, ImportError)  # ImportError: an extra
@@ -364,8 +365,16 @@ def arguments() -> list[dict[str, Any]]:
         found.append({"x": np.sort(f), "y": p, "w": w})
         found.append({"X": X, "Y": X, "y": np.where(X[:, 0] > 0, 1.0, -1.0), "w": w[:m]})
     found.append({"objective": sum_of_squares, "x0": np.ones(2)})
+    found.append({"model": small_tree(X[:30]), "X": X[:30]})
     found += [{"A": X[:30]}, {"A": np.eye(4, k=1)}]  # and one without full rank
     return [{"w": None} | known for known in found]
+
+
+def small_tree(X: np.ndarray) -> Any:
+    """A fitted model to explain."""
+    from mlreplica.tree import DecisionTreeRegressor
+
+    return DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0])
 
 
 def sum_of_squares(x: np.ndarray) -> float:

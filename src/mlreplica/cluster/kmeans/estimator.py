@@ -87,7 +87,7 @@ class KMeans(CentreModel):
         page="k-means",
         checks="centres",
         input="rows",
-        cheap=lambda: {"n_clusters": 2, "max_iter": 3},
+        cheap=lambda: {"n_clusters": 6, "max_iter": 3},
         use="compact groups of similar size, described by their centres",
         good="fast and simple; new rows are assigned at once; centres can be read",
         bad="round groups only; k must be chosen; finds a local minimum",
