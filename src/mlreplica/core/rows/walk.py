@@ -357,7 +357,8 @@ class Rows(Walk):
 
             @np.errstate(over="ignore", invalid="ignore")
             def part(rows: slice) -> Sums:
-                return total_of(products(self.X[b], b) for b in steps(rows, len(ones)))
+                total: Sums = total_of(products(self.X[b], b) for b in steps(rows, len(ones)))
+                return total
 
             with one_blas_thread():
                 parts = run(part, split(self.n, PARTS, len(ones)), n_jobs=self.n_jobs)
