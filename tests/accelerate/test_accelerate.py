@@ -233,7 +233,6 @@ def test_pickles_and_copies_are_ours_and_load_without_it(iris):
 
 
 def test_hmmlearn_and_crfsuite_lead_to_ours():
-    pytest.importorskip("sklearn_crfsuite")
     with accelerate.accelerated():
         from sklearn_crfsuite import CRF
 
