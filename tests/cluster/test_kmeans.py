@@ -25,6 +25,7 @@ from mlreplica.cluster import (
     kmeans_plusplus,
 )
 from mlreplica.cluster.kmeans.distinct import distinct_rows, row_keys
+from mlreplica.cluster.kmeans.lloyd import ROUNDED
 from mlreplica.cluster.kmeans.points import Points
 
 SAME = ("auto", "lloyd", "hamerly", "elkan")
@@ -157,23 +158,25 @@ def test_rows_in_doubt_are_settled_in_double_precision():
     C = np.repeat([[1000.0, 0.0], [-1000.0, 0.0]], 2, axis=0) + rng.normal(size=(4, 2)) * 1e-5
     X = C[rng.integers(0, 4, 500)] + 1e-6 * rng.normal(size=(500, 2))
     points = Points(X, centred=False)
-    near, upper, lower = np.empty(500, np.int32), np.empty(500), np.empty(500)
-    points.nearest(points.table(C), points.all, near, upper, lower)
+    near, gap = np.empty(500, np.int32), np.empty(500, np.float32)
+    points.nearest(points.table(C), points.all, near, gap)
     squares = ((X[:, None] - C) ** 2).sum(axis=2)
     assert_array_equal(near, squares.argmin(axis=1))
     assert points.dtype is np.float64  # single precision is given up
 
 
-def test_bounds_hold():
-    X, C = blobs(11, n=1000, p=6, k=7)
-    points = Points(X)
-    near, upper, lower = np.empty(1000, np.int32), np.empty(1000), np.empty(1000)
-    points.nearest(points.table(C - points.shift), points.all, near, upper, lower)
+@pytest.mark.parametrize("p", [1, 6, 130])
+def test_gaps_are_bounds(p):
+    X, C = blobs(11, n=1000, p=p, k=7)
     distances = np.sort(np.sqrt(((X[:, None] - C) ** 2).sum(axis=2)), axis=1)
-    assert (upper >= distances[:, 0] * (1 - 1e-14)).all()
-    assert (lower <= distances[:, 1] * (1 + 1e-14)).all()
-    assert_allclose(upper, distances[:, 0], rtol=1e-3, atol=1e-3)  # tight, to √ε of the size
-    assert_allclose(lower, distances[:, 1], rtol=1e-3)
+    for rows in (X, sp.csr_array(X)):
+        points, drift = Points(rows), np.arange(7.0)
+        near, gap = np.empty(1000, np.int32), np.empty(1000, np.float32)
+        points.nearest(points.table(C - points.shift), points.all, near, gap, drift)
+        slack = ROUNDED * np.abs(gap)
+        found = gap - drift[near]
+        assert (found - slack <= distances[:, 1] - distances[:, 0]).all()
+        assert_allclose(found, distances[:, 1] - distances[:, 0], atol=2e-3)  # to √ε of the size
 
 
 @pytest.mark.parametrize("p", [3, 60])

@@ -254,7 +254,7 @@ def boruvka(index: NeighbourIndex, N: Array, alpha: float, n_jobs: int | None = 
         for other in best[1:]:
             keep_best(*best[0], *other)
         k = join_components(*best[0], forest, component, edges, lengths, k)
-        yield rows[edges[:k]], distance.finish(lengths[:k].copy()) * index.unit, component[place]
+        yield rows[edges[:k]], index.finished(lengths[:k].copy()), component[place]
 
 
 def spanning_tree(index: NeighbourIndex, m: int, alpha: float, n_jobs: int | None = None) -> Any:

@@ -306,9 +306,8 @@ def dense_regions(
     distance, tree = index.distance, index.tree(index.algorithm, n_jobs)
     n, leaves = tree.n, tree.leaves
     rows = tree.number[:n]
-    with np.errstate(over="ignore"):
-        far = distance.reduce(np.float64(eps) / index.unit)
-    far = min(float(far), np.finfo(float).max)  # the points that fill up a leaf are at infinity
+    # The points that fill up a leaf are at infinity.
+    far = min(float(index.reduced(eps)), np.finfo(float).max)
     branch = np.arange(leaves)
     if len(tree.first):
         single = np.flatnonzero(tree.last - tree.first == 1)

@@ -33,27 +33,100 @@ from typing import Any
 
 import numpy as np
 
-from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.jit import SAFE, kernel
 
-LANES = 64
+LANES = 64  # clusters side by side in SIMD registers
+FINITE = SAFE | {"nnan"}  # rows have been checked
+
+
+@kernel(fastmath=FINITE)
+def nearest_mean(M, size, slots, slot, centre, d, best, y):
+    """The cluster nearest to the one at `slot` by (1), or y if none is nearer than √best.
+
+    M[k, :, l] is the mean at slot LANES k + l, its columns a multiple of 4; `d` is room for LANES
+    distances. Returns the squared distance, too.
+    """
+    p, a = M.shape[1], size[slot]
+    for j in range(p):
+        centre[j] = M[slot // LANES, j, slot % LANES]
+    for first in range(0, slots, LANES):
+        block, b = M[first // LANES], size[first : first + LANES]
+        for lane in range(LANES):
+            d[lane] = 0.0
+        for j in range(0, p, 4):
+            c0, c1, c2, c3 = centre[j], centre[j + 1], centre[j + 2], centre[j + 3]
+            x0, x1, x2, x3 = block[j], block[j + 1], block[j + 2], block[j + 3]
+            for lane in range(LANES):
+                d0, d1, d2, d3 = x0[lane] - c0, x1[lane] - c1, x2[lane] - c2, x3[lane] - c3
+                d[lane] += d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+        least = np.inf
+        for lane in range(LANES):
+            r = d[lane] * (2.0 * a * b[lane] / (a + b[lane]))
+            d[lane] = r if b[lane] > 0.0 else np.inf
+            least = min(least, d[lane])
+        if least < best:
+            for lane in range(LANES):
+                if d[lane] < best and first + lane != slot:
+                    best, y = d[lane], first + lane
+    return y, best
 
 
 @kernel
-def ward_distances(XT, size, n, slot, acc, out):
-    """out[i] ← 2 |A||B| / (|A| + |B|) ‖ā − b̄‖² from the cluster at `slot` to all, by (1)."""
-    p, a = len(XT), np.float64(size[slot])
-    for start in range(0, n, LANES):
-        m = min(LANES, n - start)
-        for lane in range(LANES):
-            acc[lane] = 0.0
-        for j in range(p):
-            x, c = XT[j], XT[j, slot]
-            for lane in range(m):
-                d = x[start + lane] - c
-                acc[lane] += d * d
-        for lane in range(m):
-            b = np.float64(size[start + lane])
-            out[start + lane] = acc[lane] * (2.0 * a * b / (a + b))
+def squeeze(M, size, name, chain, length, slots):
+    """Move living clusters to the front; return how many there are."""
+    kept = 0
+    for i in range(slots):
+        if size[i] > 0.0:
+            for j in range(M.shape[1]):
+                M[kept // LANES, j, kept % LANES] = M[i // LANES, j, i % LANES]
+            size[kept], name[kept] = size[i], name[i]
+            for t in range(length):
+                if chain[t] == i:
+                    chain[t] = kept
+            kept += 1
+    for i in range(kept, slots):
+        size[i] = 0.0
+    return kept
+
+
+@kernel
+def ward_chain(M, size, name, chain, link, centre, d, merges, heights):
+    """(3) with means, as `nearest_mean` reads them: joins in the order in which they are found.
+
+    link[t] is the squared distance from chain[t − 1] to chain[t]. Slots of joined clusters are
+    squeezed out when a quarter of them are dead, so that scans shrink.
+    """
+    slots = len(merges) + 1
+    alive, length = slots, 0
+    link[0] = np.inf
+    for k in range(len(merges)):
+        if 4 * alive < 3 * slots:
+            slots = squeeze(M, size, name, chain, length, slots)
+        if length == 0:
+            i = 0
+            while size[i] == 0.0:
+                i += 1
+            chain[0], length = i, 1
+        while True:
+            x, last = chain[length - 1], chain[length - 2] if length > 1 else -1
+            y, best = nearest_mean(M, size, slots, x, centre, d, link[length - 1], last)
+            if y == last:
+                break
+            chain[length], link[length] = y, best
+            length += 1
+        length -= 2
+        if x > y:
+            x, y = y, x
+        merges[k, 0], merges[k, 1] = name[x], name[y]
+        heights[k] = np.sqrt(best)
+        a, b = size[x], size[y]
+        mean_x, mean_y = M[x // LANES], M[y // LANES]
+        for j in range(M.shape[1]):
+            v = a * mean_x[j, x % LANES] + b * mean_y[j, y % LANES]
+            mean_y[j, y % LANES] = v / (a + b)
+        size[y] += size[x]
+        size[x] = 0.0
+        alive -= 1
 
 
 @kernel
@@ -63,57 +136,6 @@ def nearest(out, size, n, slot, best, y):
         if out[i] < best and size[i] > 0 and i != slot:
             best, y = out[i], i
     return y, best
-
-
-@kernel
-def ward_chain(XT, size, name, chain, acc, out, merges, heights):
-    """(3) with means: joins in the order in which they are found. XT is (p, n), means by column.
-
-    Slots of joined clusters are squeezed out when half of them are dead, so that scans shrink.
-    """
-    p, n = XT.shape
-    alive, length, slots = n, 0, n
-    for k in range(n - 1):
-        if 2 * alive < slots:
-            kept = 0
-            for i in range(slots):
-                if size[i] > 0:
-                    for j in range(p):
-                        XT[j, kept] = XT[j, i]
-                    size[kept], name[kept] = size[i], name[i]
-                    for t in range(length):
-                        if chain[t] == i:
-                            chain[t] = kept
-                    kept += 1
-            slots = kept
-        if length == 0:
-            i = 0
-            while size[i] == 0:
-                i += 1
-            chain[0], length = i, 1
-        while True:
-            x = chain[length - 1]
-            ward_distances(XT, size, slots, x, acc, out)
-            y, best = -1, np.inf
-            if length > 1:
-                y = chain[length - 2]
-                best = out[y]
-            y, best = nearest(out, size, slots, x, best, y)
-            if length > 1 and y == chain[length - 2]:
-                break
-            chain[length] = y
-            length += 1
-        length -= 2
-        if x > y:
-            x, y = y, x
-        merges[k, 0], merges[k, 1] = name[x], name[y]
-        heights[k] = np.sqrt(best)
-        a, b = np.float64(size[x]), np.float64(size[y])
-        for j in range(p):
-            XT[j, y] = (a * XT[j, x] + b * XT[j, y]) / (a + b)
-        size[y] += size[x]
-        size[x] = 0
-        alive -= 1
 
 
 @kernel
@@ -229,12 +251,16 @@ def in_order(merges: Any, heights: Any) -> tuple[Any, Any]:
 
 def ward(X: Any) -> tuple[Any, Any]:
     """The tree of rows (n, p) by Ward's linkage."""
-    XT = np.ascontiguousarray(X.T, dtype=np.float64)
-    n = XT.shape[1]
-    XT = XT - XT.mean(axis=1, keepdims=True)
+    n, p = X.shape
+    blocks, width = -(-n // LANES), p + -p % 4
+    rows = np.zeros((blocks * LANES, width))
+    np.subtract(X, X.mean(axis=0, dtype=np.float64), out=rows[:n, :p])
+    M = np.ascontiguousarray(rows.reshape(blocks, LANES, width).transpose(0, 2, 1))
+    size, name = np.zeros(blocks * LANES), np.arange(n)
+    size[:n] = 1.0
+    chain, link = np.zeros(n + 1, np.int64), np.empty(n + 1)
     merges, heights = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
-    size, name, chain = np.ones(n, np.int64), np.arange(n), np.zeros(n + 1, np.int64)
-    ward_chain(XT, size, name, chain, np.empty(LANES), np.empty(n), merges, heights)
+    ward_chain(M, size, name, chain, link, np.empty(width), np.empty(LANES), merges, heights)
     return in_order(merges, heights)
 
 

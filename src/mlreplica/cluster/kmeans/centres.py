@@ -20,7 +20,8 @@ from sklearn.utils.validation import validate_data
 
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight
 from mlreplica.core.iterate import CallbackSupport
-from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
+from mlreplica.core.linear import forget_names
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, new_rows
 
 from .points import Points
 from .seeding import plus_plus
@@ -81,15 +82,20 @@ class CentreModel(
 
     def _rows(self, X, sample_weight, *, reset=True):
         """X and the weights in float64, checked."""
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            order="C",
-            accept_large_sparse=False,
-            reset=reset,
-        )
+        if reset and is_plain_array(X):
+            forget_names(self, X)
+        else:
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                dtype=FLOATS,
+                order="C",
+                accept_large_sparse=False,
+                reset=reset,
+            )
+        if sample_weight is None:
+            return X, np.ones(X.shape[0])
         return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _starts(self, X, random_starts):

@@ -53,9 +53,8 @@ class KMeans(CentreModel):
     algorithm : {"lloyd", "hamerly", "elkan", "macqueen", "auto"}, default="auto"
         "lloyd" compares every row with every centre in every pass. "hamerly" and "elkan" leave out
         what the triangle inequality proves needless, with one bound per row or one per row and
-        centre, and find the same partition. "auto" is "hamerly" that does without bounds while they
-        save little. "macqueen" moves centres after each row. For sparse rows "elkan" and "macqueen"
-        are "auto".
+        centre, and find the same partition. "auto" is "hamerly". "macqueen" moves centres after
+        each row. For sparse rows "elkan" and "macqueen" are "auto".
 
     Attributes
     ----------

@@ -13,19 +13,17 @@ with T = Σ w_i ‖x_i‖², S_c the sums and N_c the weights of the clusters,
 
     J = T − Σ_c ‖S_c‖² / N_c.                                                                 (4)
 
-If all centres but its own moved by at most m since row i was last compared with them, and its own
-by m_a, then the triangle inequality moves a bound u_i on the distance to its own centre, and a
-bound l_i on the distance to any other, by
+Let g_i be the gap of row i: how much farther than its own centre a every other centre is, at least.
+If its own centre moves by m_a and the others by at most m, then by the triangle inequality
 
-    u_i ← u_i + m_a,     l_i ← l_i − m.                                                       (5)
+    g_i ← g_i − (m_a + m),                                                                    (5)
 
-With s_a half the distance from centre a to the centre nearest to it, row i keeps its label as
-long as
+and the row keeps its label, and needs no distance at all, as long as
 
-    u_i < max(l_i, s_a),                                                                      (6)
+    g_i > 0.                                                                                  (6)
 
-and needs no distance at all; in a second look u_i is made exact before a row is compared with all
-centres, unless these are so few that it costs as much. Sums are kept up to date by the rows that
+The running sum D_a of m_a + m is kept per centre. What is stored is g_i + D_a, compared with the
+D_a of now: so a row that stays is read but not written. Sums are kept up to date by the rows that
 change sides. A centre that loses its last row is put on the row that is farthest from its own
 centre.
 
@@ -44,10 +42,7 @@ from mlreplica.core.compile.threads import run
 
 from .points import Points, Table
 
-MANY = 0.4  # share of doubtful rows above which bounds do not pay …
-PAUSE = 3  # … so that passes do without them for a while
-CHEAP = 256  # k p up to which a second look costs as much as all distances
-SURE = 1.0 + 1e-9  # more than rounding adds to a bound in any number of passes
+ROUNDED = 2.0**-22  # more than rounding changes a gap, relative to it
 
 
 class KMeansState(NamedTuple):
@@ -61,28 +56,14 @@ class KMeansState(NamedTuple):
 
 
 @kernel
-def doubtful(labels, upper, lower, half_gap, own_move, other_move, first, last, rows):
-    """Move the bounds by (5); list the rows that (6) does not settle and return how many."""
+def doubtful(labels, gap, drift, first, last, rows):
+    """List the rows that (6) does not settle, after (5), and return how many."""
     m = 0
     for i in range(first, last):
-        a = labels[i]
-        u, bound = upper[i] + own_move[a], lower[i] - other_move[a]
-        upper[i], lower[i] = u, bound
+        g = np.float64(gap[i])
         rows[m] = i
-        m += u * SURE >= max(bound, half_gap[a])
+        m += g - ROUNDED * abs(g) <= drift[labels[i]]
     return m
-
-
-@kernel
-def still_doubtful(labels, squares, upper, lower, half_gap, m, rows):
-    """Look again at the first m rows with exact u_i; keep those that (6) does not settle."""
-    kept = 0
-    for r in range(m):
-        i = rows[r]
-        upper[i] = np.sqrt(squares[i])
-        rows[kept] = i
-        kept += upper[i] * SURE >= max(lower[i], half_gap[labels[i]])
-    return kept
 
 
 class Sums(NamedTuple):
@@ -103,59 +84,42 @@ class Sums(NamedTuple):
             self[k].__iadd__(values)
 
 
-class Bounds:
-    """Labels of all rows with u_i and l_i."""
+class Gaps:
+    """Labels of all rows with g_i + D_a."""
 
     def __init__(self, points: Points) -> None:
         n = points.n
         self.labels, self.near = np.full(n, -1, np.int32), np.empty(n, np.int32)
-        self.upper, self.lower = np.zeros(n), np.zeros(n)
-        self.rows = np.arange(n)
-
-    def listed(self, points: Points, table: Table, part: slice, moves: Any) -> Any:
-        """The rows of a part that must be compared with all centres."""
-        rows = self.rows[part]
-        half_gap, own, other = moves
-        m = doubtful(
-            self.labels, self.upper, self.lower, half_gap, own, other, part.start, part.stop, rows
-        )
-        if table.C.size <= CHEAP:
-            return rows[:m]
-        points.own_distances(table, rows[:m], self.labels, self.scratch)
-        return rows[
-            : still_doubtful(self.labels, self.scratch, self.upper, self.lower, half_gap, m, rows)
-        ]
+        self.gap, self.rows = np.full(n, -np.inf, np.float32), np.empty(n, np.int64)
 
     def assign(
-        self, points: Points, w: Any, table: Table, sums: Sums, moves: Any, fresh: bool
-    ) -> Any:
-        """Step (2), and the sums of (3); `moves` None compares every row with every centre.
+        self, points: Points, w: Any, table: Table, sums: Sums, drift: Any, fresh: bool
+    ) -> int:
+        """Step (2), and the sums of (3), of the rows that (6) does not settle.
 
-        `fresh` adds up the sums anew. Returns how many labels changed and how many rows were
-        compared.
+        `fresh` compares every row and adds up the sums anew. Returns how many labels changed.
         """
         k, p = table.C.shape
         if fresh:
-            self.labels_old, self.labels = self.labels, np.full(points.n, -1, np.int32)
+            labels, self.labels = self.labels, np.full(points.n, -1, np.int32)
             for values in sums:
                 values[:] = 0
-        if moves is not None and table.C.size > CHEAP:
-            self.scratch = np.empty(points.n)
 
         def of(part: slice) -> Any:
-            found = Sums.zero(k, p)
-            rows = points.all[part] if moves is None else self.listed(points, table, part, moves)
-            points.nearest(table, rows, self.near, self.upper, self.lower)
-            moved = points.transfer(rows, w, self.near, self.labels, found)
-            return found, moved, len(rows)
+            found, rows = Sums.zero(k, p), self.rows[part]
+            if fresh:
+                rows = points.all[part]
+            else:
+                rows = rows[: doubtful(self.labels, self.gap, drift, part.start, part.stop, rows)]
+            points.nearest(table, rows, self.near, self.gap, drift)
+            return found, points.transfer(rows, w, self.near, self.labels, found)
 
         parts = run(of, points.parts())
-        for found, _, _ in parts:
+        for found, _ in parts:
             sums.add(found)
-        compared = sum(rows for *_, rows in parts)
         if fresh:
-            return int(np.count_nonzero(self.labels != self.labels_old)), compared
-        return sum(moved for _, moved, _ in parts), compared
+            return int(np.count_nonzero(self.labels != labels))
+        return sum(moved for _, moved in parts)
 
 
 def centres_of(points: Points, w: Any, table: Table, labels: Any, sums: Sums) -> Any:
@@ -179,38 +143,38 @@ def centres_of(points: Points, w: Any, table: Table, labels: Any, sums: Sums) ->
     return np.where(kept[:, None], S / np.where(kept, N, 1.0)[:, None], table.C)
 
 
-def moves_of(C: Any, C_old: Any) -> Any:
-    """s_a of (6), and for (5) how far each centre moved and the farthest of all others."""
-    k = len(C)
-    G = C @ C.T
-    sq = G.diagonal()
-    gap = sq[:, None] + sq - 2 * G - 1e-14 * (sq[:, None] + sq)
-    np.fill_diagonal(gap, np.inf)
-    half_gap = 0.5 * np.sqrt(np.maximum(gap.min(axis=1), 0.0))
-    move = np.sqrt(((C - C_old) ** 2).sum(axis=1))
-    other = np.full(k, move.max())
-    if k > 1:
-        largest = move.argmax()
-        other[largest] = np.delete(move, largest).max()
-    return half_gap, move, other
+@kernel
+def add_moves(C, C_old, drift):
+    """Add to D_a how far centre a moved, and the farthest of all others."""
+    k, p = C.shape
+    move, most, next_most = np.empty(k), 0.0, 0.0
+    for a in range(k):
+        s = 0.0
+        for j in range(p):
+            s += (C[a, j] - C_old[a, j]) ** 2
+        move[a] = np.sqrt(s)
+        next_most = max(next_most, min(move[a], most))
+        most = max(most, move[a])
+    for a in range(k):
+        drift[a] += move[a] + (next_most if move[a] == most else most)
 
 
 def lloyd(points: Points, w: Any, C: Any, bounded: bool = True) -> Iterator[KMeansState]:
     """Yield a state once per pass, until no label changes.
 
-    With `bounded`, (5) and (6) leave rows alone wherever that pays; the labels are the same.
+    With `bounded`, (5) and (6) leave rows alone; the labels are the same.
     """
-    bounds, sums = Bounds(points), Sums.zero(*C.shape)
-    T, table, moves, pause = float(w @ points.norms), points.table(C), None, 0
-    fresh = True
+    gaps, sums, drift = Gaps(points), Sums.zero(*C.shape), np.zeros(len(C))
+    T, table, fresh = float(w @ points.norms), points.table(C), True
     while True:
-        moved, compared = bounds.assign(points, w, table, sums, moves, fresh)
-        C = centres_of(points, w, table, bounds.labels, sums)
+        moved = gaps.assign(points, w, table, sums, drift, fresh)
+        C = centres_of(points, w, table, gaps.labels, sums)
         shift = float(((C - table.C) ** 2).sum())
         J = T - float((sums.sums**2).sum(axis=1) @ (1 / np.where(sums.count, sums.total, np.inf)))
-        yield KMeansState(C, max(J, 0.0), shift, moved, bounds.labels)
+        yield KMeansState(C, max(J, 0.0), shift, moved, gaps.labels)
         if moved == 0:
             return
-        pause = PAUSE if moves is not None and compared > MANY * points.n else pause - 1
-        moves, fresh = moves_of(C, table.C) if bounded and pause <= 0 else None, not bounded
+        if bounded:
+            add_moves(C, table.C, drift)
+            fresh = False
         table = points.table(C)

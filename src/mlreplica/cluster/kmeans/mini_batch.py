@@ -64,15 +64,15 @@ def step(points, w, C, counts):
     """Update (1) of C and counts in place; return J of the batch before it."""
     n, k = points.n, len(C)
     near, labels = np.empty(n, np.int32), np.full(n, -1, np.int32)
-    upper, lower, table = np.empty(n), np.empty(n), points.table(C)
+    gap, squares, table = np.empty(n, np.float32), np.empty(n), points.table(C)
     sums, total, count = np.zeros_like(C), np.zeros(k), np.zeros(k, np.int64)
-    points.nearest(table, points.all, near, upper, lower)
+    points.nearest(table, points.all, near, gap)
     points.transfer(points.all, w, near, labels, (sums, total, count))
-    points.own_distances(table, points.all, near, upper)
+    points.own_distances(table, points.all, near, squares)
     seen = total > 0
     counts[seen] += total[seen]
     C[seen] += (sums[seen] - total[seen, None] * C[seen]) / counts[seen, None]
-    return float(w @ upper)
+    return float(w @ squares)
 
 
 def reassign(points, C, counts, ratio, random, rows=None):

@@ -7,14 +7,14 @@ The nearest of k centres is the one with the largest score, since ‖x‖² is t
 Scores are computed in single precision, twice as fast, and their rounding is bounded: with unit
 roundoff ε, p columns and C the longest centre, 2(xᵀc − ½‖c‖²) is wrong by at most
 
-    e = (p + 4) ε (‖x‖² + ‖C‖²).                                                            (11)
+    e = (p + 5) ε (‖x‖² + ‖C‖²).                                                            (11)
 
 Where the two best scores differ by more, the nearest centre is certain; the few other rows are
 compared again by differences in double precision. So labels are those of double precision.
 
-Dense rows of few columns go through `score_lanes`, 64 rows side by side in SIMD registers; wide
-rows through a matrix product; sparse rows are multiplied with all centres at once. Rows are never
-copied: a block of them is moved to the origin `shift`, near their mean, when it is read.
+Dense rows go through `score_lanes`, 64 rows side by side in SIMD registers with four centres at a
+time; sparse rows are multiplied with all centres at once. Rows are never copied: a block of them is
+moved to the origin `shift`, near their mean, when it is read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from mlreplica.core.compile.intrinsics import multiply_tile, prefetch_vector
 from mlreplica.core.compile.jit import SAFE, kernel
 from mlreplica.core.compile.threads import run, split
 
 LANES = 64
-WIDE = 40  # columns from which a matrix product is faster than lanes
 BLOCK = 1 << 16  # entries of a product that stay in cache
 FAR = 1e36  # ½‖c‖² of a centre that pads the table; entries are below 1e12
 RARE = 0.05  # share of rows in doubt above which single precision does not pay
@@ -37,65 +37,67 @@ FINITE = SAFE | {"nnan"}  # rows have been checked, and scaled so that no score 
 
 
 @kernel(fastmath=FINITE)
-def score_lanes(X, rows, shift, C, half, name, eps, near, upper, lower, x, lanes, doubt):
-    """Label each row by (10) and bound its two least distances; list the rows in doubt, by (11)."""
-    n, p, doubts = len(rows), X.shape[1], 0
-    k, width = C.shape
-    first, second, a, b = lanes[0], lanes[1], lanes[2], lanes[3]
-    x_sq, label = lanes[4], lanes[5]
-    longest = 0.0
-    for c in range(k):
+def score_lanes(X, rows, shift, tiles, half, name, eps, drift, near, gap, x, S, lanes, doubt):
+    """Label each row by (10) and bound its gap; list the rows in doubt, by (11)."""
+    n, p, doubts, longest = len(rows), X.shape[1], 0, 0.0
+    first, second, x_sq, label = lanes[0], lanes[1], lanes[2], lanes[3]
+    least, error = lanes[4], lanes[5]
+    s0, s1, s2, s3 = S[0], S[1], S[2], S[3]
+    for c in range(len(name)):
         longest = max(longest, 2.0 * half[c] if half[c] < FAR else 0.0)
     for start in range(0, n, LANES):
         size = min(LANES, n - start)
         for lane in range(LANES):
+            prefetch_vector(X[rows[min(start + lane + LANES, n - 1)]])
             x_i = X[rows[start + min(lane, size - 1)]]
             for j in range(p):
                 x[j, lane] = x_i[j] - shift[j]
         for lane in range(LANES):
-            first[lane] = second[lane] = -half[k]
+            first[lane] = second[lane] = -half[len(name)]
             x_sq[lane] = label[lane] = name[0]
         for j in range(p):
             y = x[j]
             for lane in range(LANES):
                 x_sq[lane] += y[lane] * y[lane]
-        for c in range(0, k, 2):
-            h0, h1, name0, name1 = -half[c], -half[c + 1], name[c], name[c + 1]
+        for t in range(len(tiles)):
+            multiply_tile(tiles[t], x, S)
+            c = 4 * t
+            h0, h1, h2, h3 = half[c], half[c + 1], half[c + 2], half[c + 3]
+            name0, name1, name2, name3 = name[c], name[c + 1], name[c + 2], name[c + 3]
             for lane in range(LANES):
-                a[lane] = h0
-                b[lane] = h1
-            for j in range(0, width, 4):
-                a0, a1, a2, a3 = C[c, j], C[c, j + 1], C[c, j + 2], C[c, j + 3]
-                b0, b1, b2, b3 = C[c + 1, j], C[c + 1, j + 1], C[c + 1, j + 2], C[c + 1, j + 3]
-                y0, y1, y2, y3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-                for lane in range(LANES):
-                    x0, x1, x2, x3 = y0[lane], y1[lane], y2[lane], y3[lane]
-                    a[lane] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
-                    b[lane] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
-            for lane in range(LANES):
-                v, best, runner, g = a[lane], first[lane], second[lane], label[lane]
-                less = min(v, best)
-                runner = max(runner, less)
+                best, runner, g = first[lane], second[lane], label[lane]
+                v = s0[lane] - h0
+                runner = max(runner, min(v, best))
                 g = name0 if v > best else g
                 best = max(best, v)
-                v = b[lane]
-                less = min(v, best)
-                second[lane] = max(runner, less)
-                label[lane] = name1 if v > best else g
+                v = s1[lane] - h1
+                runner = max(runner, min(v, best))
+                g = name1 if v > best else g
+                best = max(best, v)
+                v = s2[lane] - h2
+                runner = max(runner, min(v, best))
+                g = name2 if v > best else g
+                best = max(best, v)
+                v = s3[lane] - h3
+                second[lane] = max(runner, min(v, best))
+                label[lane] = name3 if v > best else g
                 first[lane] = max(best, v)
+        for lane in range(LANES):
+            sq, v, w = np.float64(x_sq[lane]), np.float64(first[lane]), np.float64(second[lane])
+            e = 2.0 * eps * (p + 5) * (sq + longest)
+            own = np.sqrt(max(sq - 2.0 * v, 0.0) + e)
+            least[lane] = np.sqrt(max(sq - 2.0 * w - e, 0.0)) - own
+            error[lane] = 0.5 * e
         for lane in range(size):
-            i, sq = rows[start + lane], np.float64(x_sq[lane])
-            e = eps * (p + 4) * (sq + longest)
-            near[i] = np.int32(label[lane])
-            upper[i] = np.sqrt(max(sq - 2.0 * first[lane], 0.0) + 2.0 * e)
-            lower[i] = np.sqrt(max(sq - 2.0 * second[lane] - 2.0 * e, 0.0))
+            i, g = rows[start + lane], np.int32(label[lane])
+            near[i], gap[i] = g, least[lane] + drift[g]
             doubt[doubts] = i
-            doubts += 2.0 * (first[lane] - second[lane]) <= 2.0 * e
+            doubts += first[lane] - second[lane] <= error[lane]
     return doubts
 
 
 @kernel
-def compare(X, rows, shift, C, near, upper, lower):
+def compare(X, rows, shift, C, drift, near, gap):
     """The same by differences in double precision, a row at a time."""
     k, p = C.shape
     for r in range(len(rows)):
@@ -110,24 +112,12 @@ def compare(X, rows, shift, C, near, upper, lower):
                 first, second, g = d, first, c
             elif d < second:
                 second = d
-        near[i], upper[i], lower[i] = g, np.sqrt(first), np.sqrt(second)
-
-
-@kernel
-def gather(X, rows, shift, Y, x_sq):
-    """Y ← the rows, about the origin; x_sq ← ‖x‖²."""
-    for r in range(len(rows)):
-        x_i, y, s = X[rows[r]], Y[r], 0.0
-        for j in range(len(shift)):
-            v = x_i[j] - shift[j]
-            y[j] = v
-            s += v * v
-        x_sq[r] = s
+        near[i], gap[i] = g, np.sqrt(second) - np.sqrt(first) + drift[g]
 
 
 @kernel(fastmath=FINITE)
-def settle_scores(S, x_sq, half, longest, eps, rows, near, upper, lower, doubt, doubts):
-    """What `score_lanes` does, from the products xᵀc in S, which are overwritten."""
+def settle_scores(S, x_sq, half, longest, eps, rows, drift, near, gap):
+    """The labels and gaps that the products xᵀc in S lead to; S is overwritten."""
     k = S.shape[1]
     for r in range(len(rows)):
         s, i, least = S[r], rows[r], -half[k]
@@ -143,11 +133,8 @@ def settle_scores(S, x_sq, half, longest, eps, rows, near, upper, lower, doubt, 
             runner = max(runner, s[c])
         near[i] = g
         e = eps * (x_sq[r] + longest)
-        upper[i] = np.sqrt(max(x_sq[r] - 2.0 * best, 0.0) + 2.0 * e)
-        lower[i] = np.sqrt(max(x_sq[r] - 2.0 * runner - 2.0 * e, 0.0))
-        doubt[doubts] = i
-        doubts += best - runner <= e
-    return doubts
+        own = np.sqrt(max(x_sq[r] - 2.0 * best, 0.0) + 2.0 * e)
+        gap[i] = np.sqrt(max(x_sq[r] - 2.0 * runner - 2.0 * e, 0.0)) - own + drift[g]
 
 
 @kernel
@@ -281,8 +268,8 @@ class Table(NamedTuple):
     C: Any  # (k, p)
     c_sq: Any  # ‖c‖²
     CT: Any  # (p, k) in the precision of scores
-    padded: Any  # (k up to even, p up to a multiple of 4) in the same
-    half: Any  # ½‖c‖² of `padded` and a number that is larger than all
+    tiles: Any  # (k/4, p, 4): four centres side by side, in the same
+    half: Any  # ½‖c‖² of `tiles` and a number that is larger than all
     name: Any  # 0, 1, 2 … in the same
 
 
@@ -290,13 +277,14 @@ def table_of(C: Any, dtype: Any = np.float32) -> Table:
     """The table of centres (k, p)."""
     C = np.ascontiguousarray(C, dtype=np.float64)
     k, p = C.shape
-    even = k + k % 2
-    padded, half = np.zeros((even, p + -p % 4), dtype), np.full(even + 1, FAR, dtype)
-    padded[:k, :p] = C
+    full = k + -k % 4
+    tiles, half = np.zeros((full // 4, p, 4), dtype), np.full(full + 1, FAR, dtype)
+    for c in range(4):
+        tiles[: len(C[c::4]), :, c] = C[c::4]
     c_sq = np.einsum("ij,ij->i", C, C)
     half[:k] = 0.5 * c_sq
     CT = np.ascontiguousarray(C.T, dtype=dtype)
-    return Table(C, c_sq, CT, padded, half, np.arange(even + 1, dtype=dtype))
+    return Table(C, c_sq, CT, tiles, half, np.arange(full, dtype=dtype))
 
 
 class Points:
@@ -326,7 +314,7 @@ class Points:
 
     def parts(self) -> list[slice]:
         """Parts for threads; where they begin depends on the shape alone."""
-        return split(self.n, 32, least=max(1024, (1 << 19) // self.p))
+        return split(self.n, 32, least=max(1024, (1 << 17) // self.p))
 
     @cached_property
     def norms(self) -> Any:
@@ -345,45 +333,38 @@ class Points:
         sums = run(lambda part: w[part] @ self.X[part], self.parts())
         return sum(sums) / w.sum() - self.shift
 
-    def nearest(self, table: Table, rows: Any, near: Any, upper: Any, lower: Any) -> None:
-        """Set near, upper and lower of these rows: the nearest centre, the two least distances."""
-        if not self.sparse and len(rows) * len(table.C) < 64:
-            compare(self.X, rows, self.shift, table.C, near, upper, lower)
-            return
-        kind, doubt = table.half.dtype, np.empty(len(rows) + 1, dtype=np.int64)
-        eps = float(np.finfo(kind).eps) / 2
-        if self.sparse or self.p >= WIDE:
-            doubts = self._by_products(table, rows, eps, near, upper, lower, doubt)
-        else:
-            x, lanes = np.zeros((table.padded.shape[1], LANES), kind), np.empty((6, LANES), kind)
-            scores = table.padded, table.half, table.name, eps
-            doubts = score_lanes(
-                self.X, rows, self.shift, *scores, near, upper, lower, x, lanes, doubt
-            )
-        if not self.sparse:
-            compare(self.X, doubt[:doubts], self.shift, table.C, near, upper, lower)
-            if doubts > RARE * len(rows) + 100:
-                self.dtype = np.float64
+    def nearest(self, table: Table, rows: Any, near: Any, gap: Any, drift: Any = None) -> None:
+        """Set near and gap of these rows: the nearest centre, and how much farther others are.
 
-    def _by_products(self, table, rows, eps, near, upper, lower, doubt):
-        """`nearest` for wide or sparse rows; returns how many are in doubt."""
-        k, kind, doubts = len(table.C), table.CT.dtype, 0
-        size = max(16, min(len(rows), BLOCK // k))
-        S, Y = np.empty((size, k), kind), np.empty((0 if self.sparse else size, self.p), kind)
-        x_sq, longest = np.empty(size), table.c_sq.max()
+        The gap is a lower bound, to which `drift` of the nearest centre is added.
+        """
+        drift = np.zeros(len(table.C)) if drift is None else drift
+        if not self.sparse and len(rows) * len(table.C) < 64:
+            compare(self.X, rows, self.shift, table.C, drift, near, gap)
+            return
+        kind = table.half.dtype
+        eps = float(np.finfo(kind).eps) / 2
+        if self.sparse:
+            self._by_products(table, rows, eps, drift, near, gap)
+            return
+        x, S, lanes = (np.empty((size, LANES), kind) for size in (self.p, 4, 6))
+        doubt, scores = np.empty(len(rows) + 1, np.int64), (table.tiles, table.half, table.name)
+        doubts = score_lanes(
+            self.X, rows, self.shift, *scores, eps, drift, near, gap, x, S, lanes, doubt
+        )
+        compare(self.X, doubt[:doubts], self.shift, table.C, drift, near, gap)
+        if doubts > RARE * len(rows) + 100:
+            self.dtype = np.float64
+
+    def _by_products(self, table, rows, eps, drift, near, gap):
+        """`nearest` for sparse rows."""
+        size = max(16, min(len(rows), BLOCK // len(table.C)))
+        S, longest = np.empty((size, len(table.C)), table.CT.dtype), table.c_sq.max()
         for first in range(0, len(rows), size):
             some = rows[first : first + size]
-            if self.sparse:
-                multiply_sparse(*self.triple, some, table.CT, S)
-                x_sq[: len(some)] = self.x_sq[some]
-            else:
-                gather(self.X, some, self.shift, Y, x_sq)
-                np.dot(Y[: len(some)], table.CT, out=S[: len(some)])
-            doubts = settle_scores(
-                S, x_sq, table.half, longest, eps * (self.p + 4), some, near, upper, lower,
-                doubt, doubts,
-            )  # fmt: skip
-        return doubts
+            multiply_sparse(*self.triple, some, table.CT, S)
+            error = longest, eps * (self.p + 5)
+            settle_scores(S, self.x_sq[some], table.half, *error, some, drift, near, gap)
 
     def nearer(self, C: Any, w: Any, closest: Any, part: slice) -> Any:
         """What would be ‖x − c‖² to the nearest centre if one of few more were added.
@@ -424,9 +405,9 @@ class Points:
 
     def labels(self, C: Any) -> Any:
         """The nearest centre of every row, int32."""
-        near, upper, lower = np.empty(self.n, np.int32), np.empty(self.n), np.empty(self.n)
+        near, gap = np.empty(self.n, np.int32), np.empty(self.n, np.float32)
         table = self.table(C)
-        run(lambda part: self.nearest(table, self.all[part], near, upper, lower), self.parts())
+        run(lambda part: self.nearest(table, self.all[part], near, gap), self.parts())
         return near
 
     def squares(self, C: Any, labels: Any) -> Any:

@@ -40,15 +40,20 @@ def block_sums(w, closest, out):
         out[b] = s
 
 
-def drawn(values: Any, w: Any, closest: Any, blocks: Any) -> Any:
-    """The rows at which the running sum of w D² passes each of the values."""
-    ends, found = np.cumsum(blocks), []
-    for value in values:
-        b = min(int(np.searchsorted(ends, value)), len(ends) - 1)
-        part = slice(b * BLOCK, min((b + 1) * BLOCK, len(w)))
-        running = np.cumsum(w[part] * closest[part]) + (ends[b - 1] if b else 0.0)
-        found.append(min(part.start + int(np.searchsorted(running, value)), part.stop - 1))
-    return np.array(found)
+@kernel
+def draw_rows(values, w, closest, blocks, rows):
+    """rows[t] ← the row at which the running sum of w D² reaches values[t]."""
+    for t in range(len(values)):
+        b, s = 0, 0.0
+        while b + 1 < len(blocks) and s + blocks[b] < values[t]:
+            s += blocks[b]
+            b += 1
+        i, last = b * BLOCK, min((b + 1) * BLOCK, len(w)) - 1
+        s += w[i] * closest[i]
+        while i < last and s < values[t]:
+            i += 1
+            s += w[i] * closest[i]
+        rows[t] = i
 
 
 def drawn_among(u: Any, rows: Any, mass: Any) -> Any:
@@ -71,7 +76,8 @@ def plus_plus(
             u = random.uniform(size=trials)
             if among is None:
                 block_sums(w, closest, blocks)
-                rows = drawn(u * blocks.sum(), w, closest, blocks)
+                rows = np.empty(trials, dtype=np.int64)
+                draw_rows(u * blocks.sum(), w, closest, blocks, rows)
             else:
                 rows = drawn_among(u, some, W * closest[some])
         found = run(partial(points.nearer, points.row(rows), w, closest), parts)
