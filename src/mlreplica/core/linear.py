@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.compat import _check_sample_weight
-from mlreplica.core.validation import FLOATS, is_plain, new_rows
+from mlreplica.core.validation import FLOATS, is_plain, is_plain_array, new_rows
 
 SPARSE = ["csr", "csc", "coo"]
 
@@ -25,6 +25,17 @@ def training_rows(estimator: Any, X: Any, y: Any, accept_sparse: Any) -> tuple[A
         return X, y.astype(np.float64, copy=False)
     X, y = validate_data(estimator, X, y, accept_sparse=accept_sparse, dtype=FLOATS, y_numeric=True)
     return X, y.astype(np.float64, copy=False)
+
+
+def checked_rows(estimator: Any, X: Any, *, least: int = 1, **options: Any) -> Any:
+    """X as it is if it is a plain array of floats with `least` columns, else by scikit-learn.
+
+    `options` are those of `validate_data`, of which a plain array needs none.
+    """
+    if is_plain_array(X, contiguous=False) and X.shape[1] >= least:
+        forget_names(estimator, X)
+        return X
+    return validate_data(estimator, X, dtype=FLOATS, ensure_min_features=least, **options)
 
 
 def weighted_rows(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

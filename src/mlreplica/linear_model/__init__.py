@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from .lasso.cv import LassoCV as LassoCV
     from .lasso.elastic_net import ElasticNet as ElasticNet
     from .lasso.elastic_net import Lasso as Lasso
+    from .lasso.multi_task_estimators import MultiTaskElasticNet as MultiTaskElasticNet
+    from .lasso.multi_task_estimators import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .lasso.multi_task_estimators import MultiTaskLasso as MultiTaskLasso
+    from .lasso.multi_task_estimators import MultiTaskLassoCV as MultiTaskLassoCV
     from .lasso.path import enet_path as enet_path
     from .lasso.path import lasso_path as lasso_path
     from .least_squares.linear_regression import LinearRegression as LinearRegression
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from .robust.huber import HuberRegressor as HuberRegressor
     from .robust.poisson import PoissonRegressor as PoissonRegressor
     from .robust.quantile import QuantileRegressor as QuantileRegressor
+    from .robust.tweedie_regressors import GammaRegressor as GammaRegressor
+    from .robust.tweedie_regressors import TweedieRegressor as TweedieRegressor
     from .sgd.classifier import SGDClassifier as SGDClassifier
     from .sgd.gradient_descent import gradient_descent as gradient_descent
     from .sgd.mini_batches import stochastic_gradient_descent as stochastic_gradient_descent

@@ -216,7 +216,9 @@ class ElasticNetCV(LinearPrediction, RegressorMixin, BaseEstimator):
             self.alphas_ = np.asarray(grids)
         if hasattr(self, "l1_ratio"):
             self.l1_ratio_ = ratios[best]
-        model = self._model(self.alpha_, ratios[best]).fit(X, y, s)
+        model = self._model(self.alpha_, ratios[best]).fit(
+            X, y, **({} if s is None else {"sample_weight": s})
+        )
         for name in ("coef_", "intercept_", "dual_gap_", "certificate_", "n_iter_"):
             setattr(self, name, getattr(model, name))
         return self

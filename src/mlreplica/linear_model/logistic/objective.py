@@ -75,6 +75,10 @@ class LogisticProblem(NamedTuple):
     K: int  # rows of W: 1 for two classes, otherwise the number of classes
     n_jobs: int | None = None
 
+    def objective(self):
+        """P as a function."""
+        return LogisticObjective(self)
+
 
 class LogisticState(NamedTuple):
     """Where a solver is."""
@@ -100,6 +104,8 @@ class LogisticPoint(NamedTuple):
 
 class LogisticObjective:
     """P for l1 = 0 as a function of V, block by block of the rows on threads."""
+
+    in_memory = True  # a sample of the rows is at hand
 
     def __init__(self, problem):
         X, self.y, self.s, _, self.l2, self.intercept, self.K, self.n_jobs = problem

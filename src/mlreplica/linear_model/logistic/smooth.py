@@ -111,7 +111,7 @@ def endless(objective, point):
 
 def certificate(problem, W, b):
     """The bound (9) at W, b, by a Hessian of its own; P if it would be too large."""
-    objective = LogisticObjective(problem)
+    objective = problem.objective()
     point = objective.at(objective.coordinates(W, b))
     if objective.sparse or point.V.size > MOST:
         return point.P
@@ -127,12 +127,12 @@ def separable(problem, W, b):
     """
     from scipy.optimize import linprog
 
-    objective = LogisticObjective(problem)
+    objective = problem.objective()
     point = objective.at(objective.coordinates(W, b))
     if objective.margin(point.F) > 0.0:
         return True
-    n, leads = len(problem.y), max(1, problem.K - 1)
-    if n * leads * point.V.size > LARGE:
+    n, leads = problem.X.shape[0], max(1, problem.K - 1)
+    if n * leads * point.V.size > LARGE or not objective.in_memory:
         return False
     X = problem.X.toarray() if objective.sparse else problem.X
     X = np.column_stack([X, np.ones(n)]) if problem.intercept else X
@@ -317,7 +317,7 @@ def smooth(problem, W, b, solver):
     n, p = problem.X.shape
     if sp.issparse(problem.X) and problem.l2 > 0.0 and solver != "gd":
         return sparse_newton_cg(problem, W, b)
-    objective = LogisticObjective(problem)
+    objective = problem.objective()
     V = objective.coordinates(W, b)
     size, dense = V.size, not objective.sparse
     if solver == "gd":
@@ -328,7 +328,8 @@ def smooth(problem, W, b, solver):
         return widened(problem, W, b)
     if dense and size <= MOST:
         m = max(4, min(10, n // (12 * size)))
-        if solver == "newton-cholesky" or n * size * size <= CHEAP or n < 40 * size:
+        few = n * size * size <= CHEAP or n < 40 * size
+        if solver == "newton-cholesky" or few or not objective.in_memory:
             return newton(objective, objective.at(V))
         return lbfgs_by_sample(problem, objective, m, V if V.any() else None)
     return lbfgs(objective, objective.at(V))

@@ -91,7 +91,7 @@ class RidgeClassifier(RidgeSolvers, CallbackSupport, SignedLabels):
     Parameters
     ----------
     alpha : float, default=1.0
-        The price of a unit of :math:`\lVert w \rVert^2`.
+        The cost of a unit of :math:`\lVert w \rVert^2`.
     fit_intercept, copy_X, max_iter, tol
         As in `Ridge`.
     class_weight : dict or "balanced", default=None

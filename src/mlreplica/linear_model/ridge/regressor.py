@@ -34,7 +34,7 @@ class Ridge(
     Parameters
     ----------
     alpha : float or array-like of shape (n_targets,), default=1.0
-        The price α ≥ 0 of a unit of :math:`\lVert w \rVert^2`, one for all targets or one each.
+        The cost α ≥ 0 of a unit of :math:`\lVert w \rVert^2`, one for all targets or one each.
         0 is least squares, and of several minimisers the one of least norm.
     fit_intercept : bool, default=True
         Fit b; otherwise b = 0.

@@ -1,3 +1,4 @@
 """Regression beyond squares, each a whole algorithm: `huber.py`, `poisson.py`,
-`quantile_solvers.py` and `quantile.py` (the estimator)
+`tweedie.py` (its problem) and `tweedie_regressors.py` (the estimators), `quantile_solvers.py` and
+`quantile.py` (the estimator)
 """

@@ -379,12 +379,17 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
         X, y = training_rows(self, X, y, accept_sparse=["csr"])
         all_X, all_y = X, y
         X, y, s = weighted_rows(X, y, sample_weight)
+        rows = Rows.of(X, intercept=self.fit_intercept, n_jobs=self.n_jobs, rotate=True)
+        with rows.threads():
+            return self._solve(rows, y, s, lambda w, b: all_y - (all_X @ w + b), X)
+
+    def _solve(self, rows, y, s, residuals, X):
+        """Minimise and publish; `residuals` gives those of all rows for w and b."""
         total = float(s.sum())
         # y about its median in units of its size: P is total·unit times (1) in these units
         y0 = float(np.median(y)) if self.fit_intercept else 0.0
         size = float(np.abs(y - y0).max())
         unit = float(1.0 / power_of_two(np.mean(np.abs(y - y0) / size) * size)) if size > 0 else 1.0
-        rows = Rows.of(X, intercept=self.fit_intercept, n_jobs=self.n_jobs, rotate=True)
         problem = HuberProblem(
             rows, (y - y0) / unit, s / total, self.alpha * unit / total, float(self.epsilon)
         )
@@ -400,7 +405,7 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
             ended.append(relative)
 
         def attributes(state):
-            residual = np.abs(all_y - (all_X @ state.w + state.b))
+            residual = np.abs(residuals(state.w, state.b))
             return {
                 "coef_": state.w,
                 "intercept_": state.b,
@@ -409,30 +414,29 @@ class HuberRegressor(CallbackSupport, LinearPrediction, RegressorMixin, BaseEsti
                 "outliers_": residual > state.sigma * self.epsilon,
             }
 
-        with rows.threads():
-            if self.warm_start and hasattr(self, "coef_"):
-                v = rows.shifted(self.coef_ / unit, (self.intercept_ - y0) / unit)
-            else:
-                v = start(problem)
-            state = iterate(
-                self,
-                in_units(newton(problem, v)),
-                max_iter=self.max_iter + 1,
-                tol=self.tol**2,
-                watch="relative_gap",
-                unit="steps",
-                advice="raise max_iter, alpha or tol" if self.max_iter > 1 else None,
-                publish=attributes,
-                X=X,
-                y=y,
-            )
+        if self.warm_start and hasattr(self, "coef_"):
+            v = rows.shifted(self.coef_ / unit, (self.intercept_ - y0) / unit)
+        else:
+            v = start(problem)
+        state = iterate(
+            self,
+            in_units(newton(problem, v)),
+            max_iter=self.max_iter + 1,
+            tol=self.tol**2,
+            watch="relative_gap",
+            unit="steps",
+            advice="raise max_iter, alpha or tol" if self.max_iter > 1 else None,
+            publish=attributes,
+            X=X,
+            y=y,
+        )
         self.n_iter_ -= 1
         if ended and ended[0] > max(self.tol, 1e-6):
             warnings.warn(
                 f"Not converged: relative_gap {state.relative_gap:.1e} after {self.n_iter_} steps, "
                 "and no step lowers the objective; raise alpha or epsilon.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         vars(self).update(attributes(state))
         return self

@@ -89,6 +89,21 @@ class PoissonPoint(NamedTuple):
     least: float  # min_i s_i e^f_i / S
 
 
+class PoissonSums(NamedTuple):
+    """The sums of (1) and (2) without the penalty; those of two sets of rows add up."""
+
+    mean: float  # Σ s e^f
+    cross: float  # Σ s y f
+    gradient: np.ndarray
+    H: np.ndarray | None
+    least: float  # min s e^f
+    f: np.ndarray | None = None  # the scores, where the rows lie in memory
+
+    def __add__(self, other):
+        both = (a + b for a, b in zip(self[:4], other[:4], strict=True))
+        return PoissonSums(*both, min(self.least, other.least))
+
+
 @kernel
 def derivatives(y, s, f, g, h):
     """Σ s e^f and Σ s y f; writes g = s (e^f − y) and h = s e^f."""
@@ -123,6 +138,14 @@ class Counts(NamedTuple):
         """α for every entry of v, 0 for the intercept."""
         return self.rows.penalty(self.alpha)
 
+    def toward(self):
+        """Σ s_i y_i z_i"""
+        return self.rows.back(self.s * self.y)
+
+    def scores(self, v):
+        """f = Z v, in the form that `along` takes."""
+        return self.rows.scores(v)
+
     def start(self):
         """w = 0 and the best b for it."""
         v = np.zeros(self.rows.k)
@@ -130,11 +153,10 @@ class Counts(NamedTuple):
             v[0] = np.log(self.s @ self.y)
         return v
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def at(self, v, toward):
-        """The PoissonPoint at v, with the intercept moved to its best (4)."""
+    def sums(self, v):
+        """The PoissonSums at v."""
         rows, y, s, _ = self
-        n, k = len(y), rows.k
+        n = len(y)
         f, g, h = np.empty(n), np.empty(n), np.empty(n)
 
         def of(block):
@@ -150,10 +172,15 @@ class Counts(NamedTuple):
         else:
             f = rows.scores(v)
             (mean, cross), gradient, H = derivatives(y, s, f, g, h), rows.back(g), None
-        least = h.min()
-        if rows.intercept and 0.0 < mean < np.inf:  # (4); `toward` is Σ s_i y_i z_i
+        return PoissonSums(mean, cross, gradient, H, h.min(), f)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def at(self, v, toward):
+        """The PoissonPoint at v, with the intercept moved to its best (4)."""
+        mean, cross, gradient, H, least, f = self.sums(v)
+        if self.rows.intercept and 0.0 < mean < np.inf:  # (4); `toward` is Σ s_i y_i z_i
             c = toward[0] / mean
-            v, f = v.copy(), f + np.log(c)
+            v, f = v.copy(), None if f is None else f + np.log(c)
             v[0] += np.log(c)
             mean, cross = toward[0], cross + np.log(c) * toward[0]
             gradient = c * (gradient + toward) - toward
@@ -163,7 +190,7 @@ class Counts(NamedTuple):
         value = mean - cross + 0.5 * (alpha @ v**2)
         gradient = gradient + alpha * v
         if H is not None:
-            H[np.diag_indices(k)] += alpha
+            H[np.diag_indices(len(v))] += alpha
             value = value if np.isfinite(H.sum()) else np.inf
         return PoissonPoint(v, f, float(value), gradient, H, float(least))
 
@@ -178,11 +205,7 @@ class Counts(NamedTuple):
         """H⁻¹∇P: by Cholesky, or by conjugate gradients where H would be too large."""
         if point.H is not None:
             return solve_symmetric(point.H, point.gradient)
-        h, alpha = self.s * np.exp(point.f), self.penalty
-        diagonal, times = (sparse_curvature if self.rows.sparse else curvature)(self.rows, h)
-        diagonal += alpha
-        diagonal[diagonal <= 0] = 1.0
-        return conjugate_gradients(lambda x: times(x) + alpha * x, point.gradient, 1.0 / diagonal)
+        return newton_direction(self, self.s * np.exp(point.f), point.gradient)
 
     def gap(self, point, decrement):
         """The better of the bounds (5) and (6)."""
@@ -193,6 +216,19 @@ class Counts(NamedTuple):
         if point.H is not None and z <= 0.5:
             bound = min(bound, 0.5 * decrement * (1 + z))
         return float(bound)
+
+    def only(self, few):
+        """The problem of some of the rows."""
+        return Counts.of(self.rows.only(few), self.y[few].copy(), self.s[few].copy(), self.alpha)
+
+
+def newton_direction(problem, h, gradient):
+    """(Zᵀ diag(h) Z + αI₀)⁻¹ ∇P by conjugate gradients, for an H that would be too large."""
+    rows, alpha = problem.rows, problem.penalty
+    diagonal, times = (sparse_curvature if rows.sparse else curvature)(rows, h)
+    diagonal += alpha
+    diagonal[diagonal <= 0] = 1.0
+    return conjugate_gradients(lambda x: times(x) + alpha * x, gradient, 1.0 / diagonal)
 
 
 def curvature(rows, h):
@@ -218,7 +254,7 @@ def sparse_curvature(rows, h):
 
 def newton(problem, v):
     """Yield a PoissonState after each step (3); end when rounding leaves nothing to gain."""
-    toward = problem.rows.back(problem.s * problem.y)
+    toward = problem.toward()
     point = problem.at(v, toward)
     if not np.isfinite(point.value):  # a warm start of another world
         point = problem.at(problem.start(), toward)
@@ -234,7 +270,7 @@ def newton(problem, v):
         before, t = decrement, 1.0
         new = problem.at(point.v - step, toward)
         if not new.value <= point.value - 1e-4 * decrement + slack:
-            q = problem.rows.scores(-step)
+            q = problem.scores(-step)
             while t > 1e-10 and not (
                 problem.along(point.f, q, point.v, step, t)
                 <= point.value - 1e-4 * t * decrement + slack
@@ -257,11 +293,11 @@ def check_counts(y):
 
 def thinned_start(problem):
     """The answer of every 16th row; of the constant model, where those would be too few."""
-    rows, y, s, alpha = problem
+    rows, y, s = problem.rows, problem.y, problem.s
     few = rows.thinning() if rows.direct else None
     if few is None or not s[few] @ y[few] > 0:
         return problem.start()
-    small = Counts.of(rows.only(few), y[few].copy(), s[few].copy(), alpha)
+    small = problem.only(few)
     for state in newton(small, small.start()):
         if state.decrement <= 1e-4 * rows.k / len(small.y):
             break
@@ -397,7 +433,12 @@ class PoissonRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         # counts in units of their mean: P is `unit` times (1) with y/unit, α/unit, plus a constant
         unit = mean if self.fit_intercept else 1.0
         rows = Rows.of(X, intercept=self.fit_intercept, n_jobs=self.n_jobs, rotate=True)
-        problem = Counts.of(rows, y / unit, s, self.alpha / unit)
+        with rows.threads():
+            return self._solve(Counts.of(rows, y / unit, s, self.alpha / unit), mean, unit, X, y)
+
+    def _solve(self, problem, mean, unit, X, y=None):
+        """Minimise, from zero or from the last answer, and publish."""
+        rows = problem.rows
 
         def attributes(state):
             return {"coef_": state.w, "intercept_": state.b, "certificate_": state.gap}
@@ -408,24 +449,22 @@ class PoissonRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
                 objective = unit * objective - (mean * np.log(unit) if self.fit_intercept else 0.0)
                 yield PoissonState(w, b + np.log(unit), objective, unit * gap, unit * decrement, t)
 
-        certified = self.alpha > 0 or rows.direct
-        with rows.threads():
-            if self.warm_start and hasattr(self, "coef_"):
-                v = rows.shifted(self.coef_, self.intercept_ - np.log(unit))
-            else:
-                v = thinned_start(problem)
-            state = iterate(
-                self,
-                in_units(newton(problem, v)),
-                max_iter=self.max_iter + 1,
-                tol=self.tol**2 * (mean or 1.0),
-                watch="gap" if certified else "decrement",
-                unit="steps",
-                advice="raise max_iter, alpha or tol, or scale X",
-                publish=attributes,
-                X=X,
-                y=y,
-            )
+        if self.warm_start and hasattr(self, "coef_"):
+            v = rows.shifted(self.coef_, self.intercept_ - np.log(unit))
+        else:
+            v = thinned_start(problem)
+        state = iterate(
+            self,
+            in_units(newton(problem, v)),
+            max_iter=self.max_iter + 1,
+            tol=self.tol**2 * (mean or 1.0),
+            watch="gap" if self.alpha > 0 or rows.direct else "decrement",
+            unit="steps",
+            advice="raise max_iter, alpha or tol, or scale X",
+            publish=attributes,
+            X=X,
+            y=y,
+        )
         return self._publish(X, state.w, state.b, state.gap, self.n_iter_ - 1)
 
     def _publish(self, X, w, b, gap, steps):

@@ -3,7 +3,7 @@ r"""Stochastic gradient descent for linear models (Robbins and Monro 1951)
     minimise over w, b:   P(w, b) = 1/n Σᵢ cᵢ L(yᵢ, wᵀxᵢ + b) + α((1 − ρ)/2 ‖w‖² + ρ‖w‖₁)   (1)
 
 With gᵢ = ∂L/∂f at fᵢ = wᵀxᵢ + b, the mean over a few random rows B is the gradient of the loss
-in expectation, at the price of |B| rows instead of n:                                       (2)
+in expectation, at the cost of |B| rows instead of n:                                        (2)
 
     E[ 1/|B| Σ_{i∈B} cᵢ gᵢ xᵢ ] = 1/n Σᵢ cᵢ gᵢ xᵢ
 
