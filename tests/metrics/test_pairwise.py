@@ -1,5 +1,7 @@
 """Distances and kernels between rows: scikit-learn's numbers, by pairs and row by row"""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise as reference
 
+from mlreplica.core.formulas.distances import BOOLEAN, ROW_FUNCTIONS
 from mlreplica.metrics import pairwise
 
 rng = np.random.default_rng(0)
@@ -74,3 +77,11 @@ def test_texts_shared_by_the_functions_are_in_their_docstrings():
     for name in pairwise.__all__:
         assert "{rows}" not in (getattr(pairwise, name).__doc__ or "")
     assert "n_samples_X" in pairwise.rbf_kernel.__doc__
+
+
+@pytest.mark.parametrize("name", sorted(BOOLEAN - {"russellrao", "sokalmichener"}))
+def test_distances_of_sets_are_known_to_be_metrics_or_not(name):
+    rows = np.array(list(product((False, True), repeat=4)))
+    D = pairwise.pairwise_distances(rows, metric=name)
+    excess = (D[:, None, :] - (D[:, :, None] + D[None, :, :])).max()  # d(x, z) − d(x, y) − d(y, z)
+    assert ROW_FUNCTIONS[name][1] == (excess < 1e-12)

@@ -5,6 +5,11 @@ from typing import TYPE_CHECKING
 from mlreplica.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from sklearn.metrics import check_scoring as check_scoring
+    from sklearn.metrics import get_scorer as get_scorer
+    from sklearn.metrics import get_scorer_names as get_scorer_names
+    from sklearn.metrics import make_scorer as make_scorer
+
     from . import cluster as cluster
     from . import pairwise as pairwise
     from ._classification import accuracy_score as accuracy_score
@@ -35,6 +40,21 @@ if TYPE_CHECKING:
     from ._cluster import silhouette_score as silhouette_score
     from ._cluster import v_measure_score as v_measure_score
     from ._confusion import Confusion as Confusion
+    from ._detection import det_curve as det_curve
+    from ._deviance import d2_absolute_error_score as d2_absolute_error_score
+    from ._deviance import d2_pinball_score as d2_pinball_score
+    from ._deviance import d2_tweedie_score as d2_tweedie_score
+    from ._deviance import mean_gamma_deviance as mean_gamma_deviance
+    from ._deviance import mean_pinball_loss as mean_pinball_loss
+    from ._deviance import mean_poisson_deviance as mean_poisson_deviance
+    from ._deviance import mean_squared_log_error as mean_squared_log_error
+    from ._deviance import mean_tweedie_deviance as mean_tweedie_deviance
+    from ._deviance import root_mean_squared_log_error as root_mean_squared_log_error
+    from ._dispersion import calinski_harabasz_score as calinski_harabasz_score
+    from ._dispersion import davies_bouldin_score as davies_bouldin_score
+    from ._gain import dcg_score as dcg_score
+    from ._gain import ndcg_score as ndcg_score
+    from ._gain import top_k_accuracy_score as top_k_accuracy_score
     from ._probability import brier_score_loss as brier_score_loss
     from ._probability import hinge_loss as hinge_loss
     from ._probability import log_loss as log_loss

@@ -22,10 +22,11 @@ from mlreplica.core.compat import (
     _fit_context,
     _ovr_decision_function,
 )
+from mlreplica.core.formulas.platt import fit_sigmoid, sigmoid
 from mlreplica.core.iterate import attributes_set_by, iterate
 
 from ._base import ENDLESS, KernelMachine, dense_if_small, row_weights
-from ._calibration import coupled, fit_sigmoid, sigmoid
+from ._calibration import coupled
 from ._machines import Grams, joint, machines_of
 from ._scores import one_against_one, pairs_of
 from ._smo import smo

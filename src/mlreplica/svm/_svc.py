@@ -50,7 +50,7 @@ LEAST_MARGIN = 1e-5  # as a part of the longest φ(x): classes closer than this 
 
 
 class SVC(MarginClassifier):
-    r"""Classification with the widest margin that the price of violations allows.
+    r"""Classification with the widest margin that the cost of violations allows.
 
     For every pair of classes, with :math:`c_i` = C · class weight · sample weight, it minimises
     :math:`\tfrac12 \lVert w \rVert^2 + \sum_i c_i \max(0, 1 - s_i (w^\top \phi(x_i) + b))`.
@@ -58,7 +58,7 @@ class SVC(MarginClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        The price of a violation of the margin; `inf` allows none (hard margin) and is refused if
+        The cost of a violation of the margin; `inf` allows none (hard margin) and is refused if
         it is shown that the classes cannot be separated.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable, default="rbf"
         A name; an object of `mlreplica.kernels`; a function of two matrices; or a function of two
@@ -420,7 +420,7 @@ class NuSVC(MarginClassifier):
 
     See Also
     --------
-    SVC : The same with the price C of a violation.
+    SVC : The same with the cost C of a violation.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from sklearn.utils import gen_batches
 from mlreplica.core.compat import Options, _num_samples, get_chunk_n_rows
 from mlreplica.core.formulas.distances import distance_named
 from mlreplica.core.space import NeighbourIndex
+from mlreplica.core.space.matrix import distance_matrix
 
 from ._distances import given_parameters, pairwise_distances
 from ._rows import ANY, METRIC, as_given, of_rows
@@ -125,8 +126,9 @@ def pairwise_distances_argmin_min(X, Y, *, axis=1, metric="euclidean", metric_kw
     parameters = dict(metric_kwargs or {})
     if parameters.pop("squared", False) and metric == "euclidean":
         metric = "sqeuclidean"
-    if not (sp.issparse(X) or sp.issparse(Y) or callable(metric)):
-        distance = distance_named(metric, None, parameters, Y)
+    stored = sp.issparse(X) or sp.issparse(Y)
+    distance = None if callable(metric) else distance_named(metric, None, parameters, Y)
+    if distance is not None and not stored:
         D, N = NeighbourIndex(Y, distance, "brute").nearest(X, 1)
         return N[:, 0], as_given(D[:, 0], X, Y)
 
@@ -134,7 +136,12 @@ def pairwise_distances_argmin_min(X, Y, *, axis=1, metric="euclidean", metric_kw
         at = D.argmin(axis=1)
         return at, D[np.arange(len(D)), at]
 
-    parts = pairwise_distances_chunked(X, Y, reduce_func=smallest, metric=metric, **parameters)
+    if distance is None:
+        parts = pairwise_distances_chunked(X, Y, reduce_func=smallest, metric=metric, **parameters)
+    else:
+        size = get_chunk_n_rows(row_bytes=8 * Y.shape[0], max_n_rows=X.shape[0])
+        rows = gen_batches(X.shape[0], size)
+        parts = (smallest(distance_matrix(X[s], Y, distance), s.start) for s in rows)
     return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
