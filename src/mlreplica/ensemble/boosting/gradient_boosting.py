@@ -137,7 +137,7 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
         time="O(n p) per level and round, after one sort",
         memory="O(n p) and all nodes",
         rescaling=UNSCALED,
-        instead="HistGradientBoosting for many rows or missing values, RandomForest without tuning",
+        instead="HistGradientBoostingClassifier for many rows, RandomForestClassifier untuned",
     )
 
     _parameter_constraints: dict = {

@@ -10,7 +10,7 @@ correlation ρ (over the draws),
 
     Var f = ρ σ² + (1 − ρ) σ² / T                                                             (2)
 
-so more trees never harm, and what is left is ρσ²: drawing columns lowers ρ at the price of a bias.
+so more trees never harm, and what is left is ρσ²: drawing columns lowers ρ at the cost of a bias.
 A row is left out of a draw of n from n with probability (1 − 1/n)ⁿ ≈ e⁻¹ = 0.37. The mean over only
 those trees that have not seen row i,
 

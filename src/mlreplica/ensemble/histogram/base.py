@@ -32,9 +32,9 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
 
-from .binning import SAMPLE, encode, learn_bins
+from .binning import SAMPLE, codes_of, learn_bins
 from .interactions import group_matrix, interaction_groups
-from .predict import add_trees, forest_of, masks_of
+from .predict import add_coded, add_trees, forest_of, masks_of
 from .rounds import SMALL, Booster, BoostingProblem, Options, best_constant
 
 logger = logging.getLogger("mlreplica")
@@ -119,10 +119,14 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        again = self.warm_start and self.__sklearn_is_fitted__()
         self._inputs = Inputs(self, X, most=self.max_bins)
-        self.is_categorical_ = self._inputs.categorical
         X = self._inputs.rows(self, X, reset=True)
+        return self._learn(X, y, sample_weight, X_val, y_val, sample_weight_val)
+
+    def _learn(self, X, y, sample_weight, *validation):
+        """Fit on an array, or on a `Binnable`."""
+        again = self.warm_start and self.__sklearn_is_fitted__()
+        self.is_categorical_ = self._inputs.categorical
         y = self._targets(_check_y(y, estimator=self))
         check_consistent_length(X, y)
         if sample_weight is not None:
@@ -130,7 +134,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         train = BinnedRows(X, y, self._weights(sample_weight, y))
-        given = self._given_validation(X_val, y_val, sample_weight_val)
+        given = self._given_validation(*validation)
         rng = check_random_state(self.random_state)
         if not again:
             self._seed, second = rng.randint(np.iinfo(np.uint32).max, size=2, dtype="u8")
@@ -157,12 +161,12 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
                 f"max_iter={self.max_iter} must be larger than or equal to "
                 f"n_iter_={self.n_iter_} when warm_start==True"
             )
-        booster = self._booster(train, monotone, groups)
+        booster, bins = self._booster(train, monotone, groups)
         done = len(self._predictors)
         if done < self.max_iter:
             iterate(
                 self,
-                self._rounds(booster, train, valid),
+                self._rounds(booster, bins, train, valid),
                 max_iter=self.max_iter - done,
                 unit="rounds",
                 advice=None,
@@ -212,18 +216,18 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         """Rows to learn from and rows to validate on (None: validate on the former)."""
         if not self.do_early_stopping_ or given is not None or self.validation_fraction is None:
             return train, given if self.do_early_stopping_ else None
-        arrays = [a for a in train if a is not None]
         parts = train_test_split(
-            *arrays,
+            np.arange(len(train.y)),
             test_size=self.validation_fraction,
             stratify=train.y if is_classifier(self) else None,
             random_state=self._seed,
         )
-        none = [None] * (3 - len(arrays))
-        return BinnedRows(*parts[0::2], *none), BinnedRows(*parts[1::2], *none)
+        for rows in parts:
+            rows.sort()  # of what lies in files, too
+        return [BinnedRows(*(None if a is None else a[rows] for a in train)) for rows in parts]
 
     def _booster(self, train, monotone, groups):
-        """Bin the rows and make all memory."""
+        """Bin the rows and make all memory; the bins, too."""
         X, y, weight = train
         p = X.shape[1]
         levels = self._inputs.n_levels(p)
@@ -240,7 +244,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         f = np.repeat(self._baseline_prediction, len(y), axis=0)
         if self._predictors:
             f = self._raw(np.ascontiguousarray(X, dtype=float))
-        return Booster(problem, options, f, self._column_rng)
+        return Booster(problem, options, f, self._column_rng), bins
 
     def _binned(self, X, weight, levels):
         """The bins of the columns and the codes of the rows, kept for a search's other settings."""
@@ -249,7 +253,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         key = self.max_bins, None if whole else self._seed
         if key not in kept:
             bins = learn_bins(X, self.max_bins, levels, weight, np.random.RandomState(self._seed))
-            kept[key] = bins, encode(X, bins)
+            kept[key] = bins, codes_of(X, bins)
         return kept[key]
 
     _varied = frozenset(
@@ -291,9 +295,9 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         model._assembled()
         return model
 
-    def _rounds(self, booster, train, valid):
+    def _rounds(self, booster, bins, train, valid):
         """Yield a `BoostingRound` indefinitely, or until the scores no longer rise."""
-        score = self._scores(booster, train, valid) if self.do_early_stopping_ else None
+        score = self._scores(booster, bins, train, valid) if self.do_early_stopping_ else None
         self.train_score_, self.validation_score_ = (
             list(self.train_score_), list(self.validation_score_),
         )  # fmt: skip
@@ -336,12 +340,14 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         parts = split(len(y), max(n_threads(), len(y) // SMALL), least=1)
         return float(sum(run(total, parts))) / (len(y) if weight is None else weight.sum())
 
-    def _scores(self, booster, train, valid):
+    def _scores(self, booster, bins, train, valid):
         """A function that appends the scores of both sets and says whether to stop."""
         f_valid = None
         if valid is not None:
-            valid = valid._replace(X=np.ascontiguousarray(valid.X, dtype=float))
-            f_valid = self._raw(valid.X)
+            codes = codes_of(valid.X, bins)
+            f_valid = np.repeat(self._baseline_prediction, len(valid.y), axis=0)
+            if self._predictors:
+                f_valid = self._raw(np.ascontiguousarray(valid.X, dtype=float))
         if self.scoring == "loss":
 
             def score_train():
@@ -363,6 +369,8 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             few = BinnedRows(
                 np.ascontiguousarray(train.X[rows], dtype=float), train.y[rows], weight
             )
+            if valid is not None:
+                valid = valid._replace(X=np.ascontiguousarray(valid.X, dtype=float))
 
             def score(data, f):
                 options = {} if data.weight is None else {"sample_weight": data.weight}
@@ -383,7 +391,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         def step():
             nonlocal seen
             if f_valid is not None and len(self._predictors) > seen:
-                add_trees(valid.X, forest_of(self._predictors[-1]), None, f_valid)
+                add_coded(codes, self._predictors[-1], f_valid)
                 seen += 1
             self.train_score_.append(score_train())
             if valid is None:

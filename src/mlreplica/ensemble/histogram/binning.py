@@ -20,6 +20,7 @@ histograms of 256 sums fit the first-level cache.
 """
 
 import itertools
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,8 @@ def learn_bins(X, max_bins, levels, weight, rng):
     if n > SAMPLE:  # with replacement: a row of weight 2 is two rows
         share = None if weight is None else weight / weight.sum()
         rows = np.sort(rng.choice(n, SAMPLE, p=share, replace=True))
-        X, weight = np.take(X, rows, axis=0), None
+        X, weight = X[rows], None
+    X = np.asarray(X)
 
     def learn(j):
         if levels[j]:
@@ -132,10 +134,36 @@ def blocks_of(n, p, threads):
     return width, np.array(blocks, dtype=np.int64), np.array(place, dtype=np.int64)
 
 
-def encode(X, bins):
-    """The `Codes` of all rows."""
+class Binnable(ABC):
+    """Rows that are not in memory: what a fit asks of X that is no array."""
+
+    shape: tuple[int, int]
+
+    def __len__(self):
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows):
+        """Some of the rows, by their numbers."""
+
+    @abstractmethod
+    def __array__(self, dtype=None, copy=None):
+        """The rows as an array; asked of few rows only."""
+
+    @abstractmethod
+    def codes(self, bins):
+        """The `Codes` of all rows."""
+
+
+def codes_of(X, bins):
+    """The `Codes` of an array, or of a `Binnable`."""
+    return X.codes(bins) if isinstance(X, Binnable) else encode(X, bins)
+
+
+def encode(X, bins, threads=None):
+    """The `Codes` of all rows, as they are dealt to so many threads."""
     n, p = X.shape
-    threads = n_threads()
+    threads = threads or n_threads()
     width, blocks, place = blocks_of(n, p, threads)
     words = np.zeros(n * width, dtype=np.uint32)
     codes = words.view(np.uint8)

@@ -33,22 +33,8 @@ REGRESSION = {
 }
 
 
-class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
-    r"""Regression by boosted trees on binned columns.
-
-    Each round adds a tree that lowers the second-order expansion of
-    :math:`\sum_i w_i L(y_i, f_i) + \sum_l (\tfrac{\lambda}{2} v_l^2 + \gamma)`, the second sum over
-    its leaves and their values. Missing values go to the side that gains more.
-
-    Parameters
-    ----------
-    loss : str or Loss, default="squared_error"
-        "squared_error", "absolute_error", "gamma", "poisson", "quantile", "huber" (δ = 1.35), or a
-        loss of `mlreplica.losses`, ours or yours. "gamma" and "poisson" predict the exponential of
-        the score and take y > 0 and y ≥ 0.
-    quantile : float, default=None
-        Which one, for "quantile".
-    learning_rate : float, default=0.1
+PARAMETERS = """\
+learning_rate : float, default=0.1
         η: the part of each tree's step that is taken.
     max_iter : int, default=100
         The most rounds.
@@ -60,7 +46,7 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
         The fewest rows of a leaf. While splits are searched, rows are estimated by their share of
         the curvature; the leaves that result are counted.
     l2_regularization : float, default=0.0
-        λ: the price of large values of leaves.
+        λ: the penalty on large leaf values.
     max_features : float, default=1.0
         The share of columns, drawn anew for every node, among which a split is searched.
     max_bins : int, default=255
@@ -87,17 +73,16 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     verbose : int, default=0
         Positive: report to the logger "mlreplica".
     random_state : int, RandomState instance or None, default=None
-        Chooses validation rows, the rows that thresholds come from, and columns.
-    min_split_gain : float, default=0.0
-        γ: the price of a leaf. A split must lower the objective by more.
+        Chooses validation rows, the rows that thresholds come from, and columns."""
+GROWTH = """\
+min_split_gain : float, default=0.0
+        γ: the penalty per leaf. A split must lower the objective by more.
     growth : {"leaf", "depth"}, default="leaf"
         Split next the leaf that gains most, or the highest one.
     keep_candidates : bool, default=False
-        Let the states that a `Trace` sees hold the gain of every possible split of every node.
-
-    Attributes
-    ----------
-    do_early_stopping_ : bool
+        Let the states that a `Trace` sees hold the gain of every possible split of every node."""
+ATTRIBUTES = """\
+do_early_stopping_ : bool
         Whether scores decided when to stop.
     n_iter_ : int
         Rounds.
@@ -110,7 +95,30 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has any.
+        Their names, if X has any."""
+
+
+class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
+    __doc__ = rf"""Regression by boosted trees on binned columns.
+
+    Each round adds a tree that lowers the second-order expansion of
+    :math:`\sum_i w_i L(y_i, f_i) + \sum_l (\tfrac{{\lambda}}{{2}} v_l^2 + \gamma)`, the second sum
+    over its leaves and their values. Missing values go to the side that gains more.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared_error"
+        "squared_error", "absolute_error", "gamma", "poisson", "quantile", "huber" (δ = 1.35), or a
+        loss of `mlreplica.losses`, ours or yours. "gamma" and "poisson" predict the exponential of
+        the score and take y > 0 and y ≥ 0.
+    quantile : float, default=None
+        Which one, for "quantile".
+    {PARAMETERS}
+    {GROWTH}
+
+    Attributes
+    ----------
+    {ATTRIBUTES}
 
     Examples
     --------
@@ -138,7 +146,7 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
         memory="O(n p) bytes and the histograms",
         rescaling=UNSCALED,
         missing=LEARNED,
-        instead="RandomForest without tuning, LogisticRegression or Ridge for a model to read",
+        instead="RandomForestClassifier untuned, LogisticRegression or Ridge to read the model",
     )
 
     _parameter_constraints: dict = {
@@ -259,83 +267,26 @@ class HistGradientBoostingRegressor(RegressorMixin, HistGradientBoosting):
 
 
 class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
-    r"""Classification by boosted trees on binned columns.
+    __doc__ = rf"""Classification by boosted trees on binned columns.
 
-    Each round adds a tree (one a class, if there are more than two) that lowers the second-order
-    expansion of :math:`\sum_i w_i L(y_i, f_i) + \sum_l (\tfrac{\lambda}{2} v_l^2 + \gamma)`, the
-    second sum over its leaves and their values. Missing values go to the side that gains more.
+    Each round adds a tree (one per class, if there are more than two) that lowers the second-order
+    expansion of :math:`\sum_i w_i L(y_i, f_i) + \sum_l (\tfrac{{\lambda}}{{2}} v_l^2 + \gamma)`,
+    the second sum over its leaves and their values. Missing values go to the side that gains more.
 
     Parameters
     ----------
     loss : "log_loss" or Loss, default="log_loss"
         Or a loss of `mlreplica.losses` for labels −1 and +1, ours or yours.
-    learning_rate : float, default=0.1
-        η: the part of each tree's step that is taken.
-    max_iter : int, default=100
-        The most rounds.
-    max_leaf_nodes : int or None, default=31
-        The most leaves of a tree.
-    max_depth : int or None, default=None
-        The most splits between the root and a leaf.
-    min_samples_leaf : int, default=20
-        The fewest rows of a leaf. While splits are searched, rows are estimated by their share of
-        the curvature; the leaves that result are counted.
-    l2_regularization : float, default=0.0
-        λ: the price of large values of leaves.
-    max_features : float, default=1.0
-        The share of columns, drawn anew for every node, among which a split is searched.
-    max_bins : int, default=255
-        The most values of a column to tell apart; one more bin is for missing values.
-    categorical_features : array-like of {bool, int, str} or "from_dtype", default="from_dtype"
-        Columns without an order: a mask, numbers or names; by default those of a data frame whose
-        type says so. At most `max_bins` categories each; unknown ones count as missing.
-    monotonic_cst : array-like of int or dict, default=None
-        1, 0 or −1 for each column (or by name): the prediction may only rise, do anything, fall.
-    interaction_cst : {"pairwise", "no_interactions"} or sequence of sets of int, default=None
-        Sets of columns that may meet in a branch of a tree.
-    warm_start : bool, default=False
-        Add rounds to the model of the last fit.
-    early_stopping : "auto" or bool, default="auto"
-        Stop when the score no longer rises; "auto" means for more than 10,000 rows.
-    scoring : str, callable or None, default="loss"
-        What should rise; "loss" is the negative loss.
-    validation_fraction : int, float or None, default=0.1
-        Rows (or their share) kept for the score; None scores the training rows.
-    n_iter_no_change : int, default=10
-        How many rounds without a better score to wait.
-    tol : float, default=1e-7
-        What counts as better.
-    verbose : int, default=0
-        Positive: report to the logger "mlreplica".
-    random_state : int, RandomState instance or None, default=None
-        Chooses validation rows, the rows that thresholds come from, and columns.
+    {PARAMETERS}
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, by which those of rows are multiplied.
-    min_split_gain : float, default=0.0
-        γ: the price of a leaf. A split must lower the objective by more.
-    growth : {"leaf", "depth"}, default="leaf"
-        Split next the leaf that gains most, or the highest one.
-    keep_candidates : bool, default=False
-        Let the states that a `Trace` sees hold the gain of every possible split of every node.
+    {GROWTH}
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    do_early_stopping_ : bool
-        Whether scores decided when to stop.
-    n_iter_ : int
-        Rounds.
-    n_trees_per_iteration_ : int
-        Trees a round.
-    train_score_, validation_score_ : ndarray of shape (n_iter_ + 1,)
-        Scores before the first round and after each, if stopping early.
-    is_categorical_ : ndarray of bool of shape (n_features,) or None
-        Which columns are categorical.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has any.
+    {ATTRIBUTES}
 
     Examples
     --------

@@ -1,7 +1,7 @@
 r"""Histograms: the sums that decide a split
 
 A tree that lowers the loss Σ L(y_i, f_i) is grown on its second-order expansion. With g_i and h_i
-the slope and curvature of row i, and λ, γ ≥ 0 prices of large values and of leaves, a tree whose
+the slope and curvature of row i, and λ, γ ≥ 0 penalties on large values and on leaves, a tree whose
 leaves hold the sets of rows I_1, I_2 … and the values v_1, v_2 … changes the objective by
 
     Σ_l [ G_l v_l + ½ (H_l + λ) v_l² + γ ],      G_l = Σ_{i ∈ I_l} g_i,   H_l = Σ_{i ∈ I_l} h_i  (1)

@@ -17,7 +17,8 @@ Codes are kept twice, with a missing value as the least and as the greatest of a
 is one comparison wherever it sends such a row. Two tests are made at a time and four trees of a
 class added to its scores: b, or the score, is loaded and stored once for them.
 
-Eight rows or fewer, and those of trees with more leaves, walk.
+Eight rows or fewer, and those of trees with more leaves, walk. So do the rows that a fit scores
+after each round, on the codes of its own bins.
 
 Lucchese et al., QuickScorer (2015); Ye et al., RapidScorer (2018).
 """
@@ -202,6 +203,26 @@ def walk(X, column, threshold, left, missing_left, value, table, tables, start, 
             out[i, t % K] += value[node]
 
 
+@kernel(borrow=True)
+def walk_codes(codes, at, step, code, left, missing_left, table, tables, value, start, out):
+    """Add trees to out (n, K), from codes; tree t belongs to column t mod K.
+
+    A node tests codes[at + i·step] of row i; the step of a leaf is 0.
+    """
+    n, K = out.shape
+    for t in range(len(start) - 1):
+        for i in range(n):
+            node = start[t]
+            while step[node] > 0:
+                c = np.int64(codes[at[node] + i * step[node]])
+                if table[node] >= 0:
+                    goes = np.int64(tables[table[node], c])
+                else:
+                    goes = np.int64(c <= code[node]) if c > 0 else missing_left[node]
+                node = left[node] + 1 - goes
+            out[i, t % K] += value[node]
+
+
 def room(p, K, n):
     """What `test_all` works in; as wide as the rows that it takes side by side."""
     width = min(-(-n // VECTOR) * VECTOR, WIDEST, max(LANES, CACHED // p // VECTOR * VECTOR))
@@ -323,3 +344,20 @@ def add_trees(X, forest, masks, out):
             test(slice(0, len(X)))
         else:
             run(test, split(len(X), n_threads(), least=WIDEST))
+
+
+def add_coded(codes, trees, out):
+    """out (n, K) ← out + trees of a fit, for rows with the codes of its bins."""
+    forest, code = forest_of(trees), np.concatenate([tree.code for tree in trees], dtype=np.int64)
+    first, wide, shift = codes.place[forest.column].T
+    at, step = 4 * first + shift // 8, np.where(forest.column < 0, 0, 4 * wide)
+    given = (
+        code, forest.left, forest.missing_left, forest.table, forest.tables, forest.value,
+        forest.start,
+    )  # fmt: skip
+    words = codes.words.view(np.uint8)
+
+    def part(rows):
+        walk_codes(words, at + rows.start * step, step, *given, out[rows])
+
+    run(part, split(len(out), n_threads(), least=LANES))
