@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -23,12 +24,17 @@ from typer.testing import CliRunner
 
 from mlreplica.cli import models as suitable_models
 from mlreplica.cli.app import app
-from mlreplica.cli.budget import Cost, share
+from mlreplica.cli.budget import Cost, promise
+from mlreplica.cli.console import with_error
+from mlreplica.cli.contest import Contest
+from mlreplica.cli.fits import Fit, Folds
 from mlreplica.cli.metrics import METRICS
 from mlreplica.cli.models import core, model_for
 from mlreplica.cli.options import Metric
+from mlreplica.cli.report import plain
 from mlreplica.cli.show import show_leaderboard
 from mlreplica.cli.table import read_shipped
+from mlreplica.cli.winner import choose, winner_of
 from mlreplica.discovery import all_estimators
 
 QUICK = ["--model", "LogisticRegression", "--model", "DecisionTreeClassifier"]
@@ -163,6 +169,7 @@ def test_the_leaderboard_breaks_no_word(width):
     row = {
         "model": "HistGradientBoostingClassifier", "baseline": False, "score": 0.9123, "sd": 0.01,
         "fit_seconds": 0.123, "predict_seconds": 1e-3, "certificate": 1e-5, "cut": False,
+        "metrics": {}, "training_rows": 79,
         "note": "not converged in 3 of 5 folds",
     }  # fmt: skip
     rows = [row, {**row, "model": "majority class", "baseline": True, "note": "baseline"}]
@@ -170,6 +177,7 @@ def test_the_leaderboard_breaks_no_word(width):
         "notes": [], "columns": [], "warnings": [], "data": "t.csv", "rows": 99, "features": 3,
         "task": "classification", "folds": 5, "split": "stratified", "seconds": 1.0,
         "metric": "accuracy", "leaderboard": rows, "training_rows": 79,
+        "compile_seconds": 0.0, "winner": None, "verdict": "",
     }  # fmt: skip
     console = Console(width=width, file=io.StringIO())
     show_leaderboard(result, console)
@@ -204,7 +212,7 @@ def test_no_unit_and_no_origin_of_the_target_changes_a_fit(name, cls):
         return np.abs(unit).max() > 1e-5 or np.sqrt(np.mean(origin**2)) > 0.5  # sums round
 
     model = model_for(cls, read_shipped("diabetes"), seed=0)
-    if name in ("Lasso", "ElasticNet", "PoissonRegressor"):
+    if name in ("Lasso", "ElasticNet", "PoissonRegressor", "GammaRegressor"):
         assert core(model)[0] is model  # they keep the target, for the reasons given there
         return
     with warnings.catch_warnings():
@@ -253,10 +261,11 @@ def test_time_learns_from_the_past_only(tmp_path):
 # The budget --------------------------------------------------------------------------------------
 
 
-def test_share_is_the_level_of_the_water():
-    assert share([1.0, 2.0], 10.0) == np.inf
-    assert share([1.0, 9.0, 9.0], 10.0) == 4.5
-    assert share([5.0, 5.0], 2.0) == 1.0
+def test_a_curve_promises_shrinking_gains():
+    assert promise([500], [0.7], 8000) == 0.7
+    assert promise([500, 2000], [0.7, 0.7], 8000) == 0.7
+    assert promise([500, 2000], [0.7, 0.6], 8000) == 0.6
+    assert_allclose(promise([500, 2000], [0.6, 0.7], 32_000), 0.7 + 0.08 + 0.064, rtol=1e-12)
 
 
 def test_cost_follows_a_power_law():
@@ -277,6 +286,141 @@ def test_who_needs_too_long_gets_fewer_rows_and_is_marked(tmp_path):
     assert rows["RandomForestClassifier"]["cut"]
     assert "cut: " in rows["RandomForestClassifier"]["note"]
     assert "for want of time" in call(file, *models, "--seconds", 0.5).output
+
+
+@pytest.fixture
+def curved(tmp_path):
+    """Two classes that only a curved model tells apart, once it has seen enough rows."""
+    X = np.random.default_rng(0).standard_normal((12_000, 4))
+    y = (0.7 * X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    return write(tmp_path / "t.csv", **{f"x{j}": X[:, j] for j in range(4)}, y=y)
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("mlreplica.cli.kept.user_folder", lambda: tmp_path / "cache")
+
+
+class Fake:
+    """Folds whose fits take no time: the learning curves are given, costs are n times a factor."""
+
+    n_test, parts = 50_000, range(5)
+
+    def __init__(self, full, **models):
+        self.full, self.models, self.asked = full, models, []
+        self.table, self.judge = SimpleNamespace(X=np.empty((full, 1))), METRICS["accuracy"]
+        self.now = 0.0
+
+    def __len__(self):
+        return 5
+
+    def fit(self, k, name, rows=None, tests=None):
+        limit, slope, cost = self.models[name]
+        self.asked.append((name, k, rows))
+        self.now += cost * rows
+        score = limit - slope * rows**-0.5
+        return Fit(score, cost * rows, 0.0, rows, (cost * rows, 0.0), tests=tests or 50_000,
+                   blocks=tuple(score + 0.001 * np.arange(10)))  # fmt: skip
+
+
+@pytest.mark.parametrize("seconds", [3.0, 6.0, 600.0])
+def test_a_late_starter_gets_the_time(monkeypatch, seconds):
+    """At 500 rows the line leads; on all rows the curve does, and is confirmed there."""
+    monkeypatch.setattr("mlreplica.core.compile.threads.n_threads", lambda *_: 1)
+    slow = {f"slow{j}": (0.6, 1.0, 1e-4) for j in range(8)}
+    folds = Fake(320_000, line=(0.73, 0.1, 1e-8), curve=(0.82, 3.5, 1e-6), **slow)
+    clock = Ticking(lambda: folds.now)
+    contest = Contest(folds, clock, seconds)
+    contest.run({name: name for name in folds.models})
+    found = contest.found(folds.models)
+    assert folds.models["line"][0] - 0.1 * 500**-0.5 > 0.82 - 3.5 * 500**-0.5
+    assert found["curve"][0] == max(rows for rows, _ in found.values()) == 320_000
+    assert found["slow0"][0] < 320_000 or seconds == 600.0
+    assert clock() < 1.3 * seconds
+
+
+class Ticking:
+    """A clock that is told the time; nothing is ever compiled."""
+
+    compiled = 0.0
+
+    def __init__(self, now):
+        self.now = now
+
+    def __call__(self):
+        return self.now()
+
+
+def row_of(model, scores, seconds=1.0, rows=100, blocks=()):
+    return {
+        "model": model, "baseline": False, "score": np.mean(scores), "scores": scores,
+        "fit_seconds": seconds, "predict_seconds": 0.0, "training_rows": rows, "cut": False,
+        "blocks": list(blocks),
+    }  # fmt: skip
+
+
+def test_ties_go_to_the_simplest_and_are_said():
+    models = dict(all_estimators("classifier"))
+    good = [0.80, 0.82, 0.81, 0.79]
+    forest = row_of("RandomForestClassifier", good, 9.0)
+    line = row_of("RidgeClassifier", [0.81, 0.80, 0.82, 0.785], 1.0)
+    tree = row_of("DecisionTreeClassifier", [0.805, 0.81, 0.81, 0.79], 0.1)
+    worse = row_of("GaussianNB", [0.70, 0.72, 0.71, 0.69], 0.01)
+    fewer = row_of("BernoulliNB", good, 0.01, rows=50)
+    found = choose([forest, line, tree, worse, fewer], models, 1.0)
+    assert found["winner"] == "RidgeClassifier"
+    assert found["tied"] == ["RandomForestClassifier", "RidgeClassifier", "DecisionTreeClassifier"]
+    assert found["verdict"] == (
+        "3 models are within one standard error of the best: RidgeClassifier is the simplest of "
+        "them, DecisionTreeClassifier the fastest"
+    )
+    alone = choose([forest, worse, fewer], models, 1.0)
+    assert alone["winner"] == "RandomForestClassifier"
+    assert "best by more than one standard error" in alone["verdict"]
+    one = [row_of(m, [s], blocks=[s, s + 0.1]) for m, s in (("SVC", 0.8), ("GaussianNB", 0.7))]
+    assert choose(one, models, 1.0)["tied"] == ["SVC"]
+
+
+def test_further_metrics_are_told(curved, own_cache):
+    result = board(curved, "--model", "LogisticRegression", "--seconds", 0)
+    (row,) = (r for r in result["leaderboard"] if r["model"] == "LogisticRegression")
+    others = set(METRICS) - {"r2", "rmse", "mae"}
+    assert set(row["metrics"]) == others
+    assert_allclose(row["metrics"]["accuracy"], row["score"], rtol=1e-12)
+
+
+def test_resume_repeats_no_fit(curved, own_cache, monkeypatch):
+    models = ["--model", "RidgeClassifier", "--model", "DecisionTreeClassifier"]
+    call(curved, *models, "--seconds", 0.05)  # reading takes longer, so all are cut
+    before = len(fits := [])
+    fit = Folds.fit
+    monkeypatch.setattr(Folds, "fit", lambda self, *a: (fits.append(a[:3]), fit(self, *a))[1])
+    result = board(curved, *models, "--seconds", 60, "--resume")
+    assert not any(row["cut"] for row in result["leaderboard"])
+    assert all(rows > 500 for _, _, rows in fits[before:])  # the first step was kept
+
+
+@pytest.mark.parametrize(
+    ("value", "sd", "text"),
+    [
+        (-0.00001, 0.0, "0.0000 ± 0.0000"),
+        (1e59, 1e58, "1.000e+59 ± 1.0e+58"),
+        (12.3456, None, "12.35"),
+    ],
+)
+def test_scores_are_short(value, sd, text):
+    assert with_error(value, sd) == text
+
+
+def test_the_report_says_nothing_of_the_command_line():
+    assert plain("target: 'y', the last column (--target to change)") == (
+        "target: 'y', the last column"
+    )
+    assert plain("'a' alone predicts 'y': is it known before? If not, --drop 'a'") == (
+        "'a' alone predicts 'y': is it known before?"
+    )
+    assert plain("-200 stands apart: if it means missing, --missing -200") == "-200 stands apart"
 
 
 # Warnings ----------------------------------------------------------------------------------------
@@ -328,4 +472,4 @@ def test_report_is_whole_and_its_program_repeats_the_score(tmp_path, task):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     score = float(done.stdout.split()[0])
-    assert_allclose(score, result["leaderboard"][0]["score"], rtol=1e-9)
+    assert_allclose(score, winner_of(result)["score"], rtol=1e-9)

@@ -1,6 +1,10 @@
 """Files as people have them: what is in their columns is found out, said, and done again."""
 
+import io
 import json
+import sqlite3
+from contextlib import closing
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -276,6 +280,61 @@ def test_all_formats_give_the_same_table(tmp_path, suffix):
     assert_allclose(table.X[:, 0], frame["x"].to_numpy(), rtol=1e-12)
     assert_equal(table.X[:4, 1], [0.0, 1.0, np.nan, 2.0])
     assert_equal(table.y, frame["y"].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n", ["column 1", "column 2", "column 3"]),
+        ("39, State-gov,77516\n50, Private,83311\n", ["column 1", "column 2", "column 3"]),
+        ("land,2019,2020,2021\na,1,2,3\nb,2,3,4\n", ["land", "2019", "2020", "2021"]),
+        ("a,7\nx,y\nx,z\n", ["a", "7"]),
+        ("# made by hand\n# in May\na,b\n1,2\n#3,4\n5,6\n", ["a", "b"]),
+    ],
+)
+def test_headers_are_guessed_and_remarks_left_out(tmp_path, text, names):
+    (tmp_path / "t.csv").write_text(text)
+    frame, notes = read_frame(tmp_path / "t.csv")
+    assert frame.columns == names
+    assert frame.height == 2
+    said = " ".join(notes)
+    assert ("no header" in said) == names[0].startswith("column")
+    assert ("#" in said) == text.startswith("#")
+
+
+def test_other_sources(tmp_path, monkeypatch):
+    frame = pl.DataFrame({"x": [1.5, 2.5, 3.5], "c": ["a", "b", "c"]})
+    (tmp_path / "folder").mkdir()
+    frame[:2].write_parquet(tmp_path / "folder" / "1.parquet")
+    frame[2:].write_parquet(tmp_path / "folder" / "2.parquet")
+    found, notes = read_frame(tmp_path / "folder")
+    assert found.equals(frame)
+    assert notes == ["2 Parquet files as one table"]
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as database, database:
+        database.execute("CREATE TABLE some (x REAL, c TEXT)")
+        database.executemany("INSERT INTO some VALUES (?, ?)", frame.rows())
+    assert read_frame(tmp_path / "t.sqlite")[0].equals(frame)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(frame.write_csv().encode())))
+    assert read_frame("-")[0].rows() == frame.cast(pl.String).rows()
+
+
+def test_numbers_that_say_nothing_are_left_out():
+    n = 40
+    frame = pl.DataFrame(
+        {
+            "nearly": 0.1 + 1e-17 * np.arange(n) + np.where(np.arange(n) % 2, 2e-16, 0),
+            "account": [10**17 + 37 * (i * i % 41) + i for i in range(n)],
+            "text account": [str(10**17 + 37 * (i * i % 41) + i) for i in range(n)],
+            "user_id": [(i * 7919) % 10007 for i in range(n)],
+            "userId": [(i * 7919) % 10007 for i in range(n)],
+            "humid": [(i * 7919) % 10007 for i in range(n)],
+            "large": [10**17 * (i % 5) for i in range(n)],
+        }
+    )
+    found = kinds(frame)
+    assert [name for name, kind in found.items() if kind == "number"] == ["humid", "large"]
+    assert set(found.values()) == {"number", "left out"}
+    assert kinds(frame, numeric=["user_id"])["user_id"] == "number"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Every wrong call ends with one line on what is wrong, a code other than 0, and no traceback."""
 
 import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ ROWS = "\n".join(f"{i * i % 41},{i % 7},{'ab'[i % 2]}" for i in range(40))
 CSV = f"first,second,label\n{ROWS}\n"
 NUMBERS = CSV.replace(",a\n", ",1\n").replace(",b\n", ",2\n")
 DATES = "x,when\n" + "".join(f"{i % 5},2024-01-{i + 1:02d}\n" for i in range(28))
+IDS = "id,y\n" + "".join(f"{i * 7919 % 10007},{i % 2}\n" for i in range(40))
+NEAR = "x,y\n" + "".join(f"{1e5 + 1e-10 * (i % 3)!r},{i % 2}\n" for i in range(40))
 GARBLED = b"a,b\n\x81\x8d,2\nx,3\n"
 
 BAD = [
@@ -26,7 +29,13 @@ BAD = [
     ("compare {}", "empty.csv", "", 1, "is empty"),
     ("compare {}", "blank.csv", "\n \n", 1, "is empty"),
     ("compare {}", "head.csv", "a,b\n", 1, "has a header but no rows"),
-    ("compare {}", "table.xlsx", "x", 1, "must end in .csv, .tsv"),
+    ("compare {}", "table.docx", "x", 1, "must end in .csv, .tsv"),
+    ("compare {}", "broken.sqlite", "not a database at all", 1, "not a database"),
+    ("compare {}", "empty.sqlite", "", 1, "is empty"),
+    ("compare {}", "quote.csv", 'a,b\n1,2\n3,"4\n5,6\n', 1, "line 3 opens a quote that is never"),
+    ("compare {}", "remarks.csv", "# a\n# b\n", 1, "is empty"),
+    ("compare {}", "ids.csv", IDS, 1, "an identifier"),
+    ("compare {}", "near.csv", NEAR, 1, "constant up to rounding"),
     ("compare {}", "table", "x", 1, "must end in .csv, .tsv"),
     ("compare {}", "broken.parquet", "not parquet at all", 1, "cannot read"),
     ("compare {}", "broken.arrow", "not arrow at all", 1, "cannot read"),
@@ -85,9 +94,30 @@ BAD = [
     ("compare --data mnist", None, None, 2, "'--data'"),
     ("compare --fold 3", None, None, 2, "--folds"),
     ("compare {} {}", "t.csv", CSV, 2, "nexpected"),
+    ("compare {} --resume=3", "t.csv", CSV, 2, "'--resume'"),
+    ("compare {} --seconds long", "t.csv", CSV, 2, "'--seconds'"),
+    ("compare {} --seconds", "t.csv", CSV, 2, "'--seconds'"),
+    ("compare {} --metric", "t.csv", CSV, 2, "'--metric'"),
+    ("compare {} --metric rmse", "t.csv", CSV, 1, "not for classification"),
+    ("compare {} --metric brier --target first", "t.csv", CSV, 1, "not for regression"),
+    ("compare {} --time day", "t.csv", CSV, 1, "no column 'day' for --time"),
+    ("compare {} --drop first --drop first_", "t.csv", CSV, 1, "no column 'first_' to drop"),
+    ("predict", None, None, 2, "Missing argument"),
+    ("predict {dir}/gone.skops", None, None, 2, "Missing argument"),
+    ("explain", None, None, 2, "Missing argument"),
+    ("explain {dir}/gone.skops {}", "t.csv", NUMBERS, 1, "no file"),
+    ("cluster {}", "gone.csv", None, 1, "no file"),
+    ("outliers {}", "gone.csv", None, 1, "no file"),
+    ("outliers {}", "head.csv", "a,b\n", 1, "has a header but no rows"),
+    ("cluster {}", "head.csv", "a,b\n", 1, "has a header but no rows"),
+    ("watch", None, None, 2, "Missing argument"),
+    ("watch SVC {} --no-open", "gone.csv", None, 1, "no file"),
+    ("fit SVC {} -o {dir}", "t.csv", CSV, 1, "it is a folder"),
+    ("fit SVC {} -o {dir}/m --set C=", "t.csv", CSV, 1, "could not be fitted"),
     ("dance", None, None, 2, "No such command 'dance'"),
     ("fit", None, None, 2, "Missing argument 'model'"),
     ("fit Ridge {}", "t.csv", NUMBERS, 2, "Missing option '--output'"),
+    ("fit Ridge {} -o m.pkl", "t.csv", NUMBERS, 1, "not as a pickle; name it m.skops"),
     ("fit Rigde {} -o m", "t.csv", NUMBERS, 1, "did you mean 'Ridge'"),
     ("fit KernelPCA {} -o m", "t.csv", NUMBERS, 1, "no model 'KernelPCA'"),
     ("fit Ridge {} -o {dir}/m --set alpha_=1", "t.csv", NUMBERS, 1, "did you mean 'alpha'?"),
@@ -166,6 +196,32 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "mlreplica: interrupted\n")
 
 
+def test_ctrl_c_shows_what_there_is_and_writes_the_report(tmp_path):
+    program = """
+import os, signal, threading, time
+from mlreplica.cli.fits import Folds
+from mlreplica.cli import main
+fit, done = Folds.fit, []
+def some(self, *args):
+    if len(done) < 4:
+        done.append(args)
+        return fit(self, *args)
+    threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+    time.sleep(600)
+Folds.fit = some
+main()
+"""
+    words = ["compare", "--data", "iris", "--report", str(tmp_path / "r.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False,
+        timeout=120, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (130, "mlreplica: interrupted\n")
+    assert "interrupted; the same with --resume goes on" in done.stdout
+    assert "AdaBoostClassifier" in done.stdout
+    assert "Leaderboard" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_every_number_of_the_table_counts():
-    assert len(BAD) >= 40
+    assert len(BAD) >= 100
     assert np.all([code in (1, 2) for *_, code, _ in BAD])

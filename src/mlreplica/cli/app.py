@@ -63,7 +63,10 @@ def start(
 @app.command()
 def compare(
     file: Annotated[
-        Path | None, typer.Argument(help="A .csv, .tsv, .parquet, … file; else a shipped set.")
+        Path | None,
+        typer.Argument(
+            help="A .csv, .parquet, .sqlite, … file, or - for stdin; else a shipped set."
+        ),
     ] = None,
     data: Annotated[
         Shipped | None, option(help="Which shipped set.", show_default="breast_cancer")
@@ -94,11 +97,16 @@ def compare(
     folds: Annotated[int, option(help="Cross-validation folds.", min=2)] = 5,
     seed: Seed = 0,
     encoding: Encoding = None,
+    resume: Annotated[
+        bool, option("--resume", help="Go on from an interrupted comparison, or with more time.")
+    ] = False,
     as_json: AsJson = False,
 ):
     """Cross-validate every suitable model on a table and print the leaderboard."""
+    from . import at_interrupt
     from .budget import Clock
-    from .compare import leaderboard
+    from .compare import Comparison
+    from .kept import Kept
     from .table import Choices
 
     clock = Clock()
@@ -113,34 +121,56 @@ def compare(
         from .output import check_writable
 
         check_writable(report)
-    with progress_bar(Console(stderr=True)) as bar:
-        told = bar.add_task("reading")
-        result = leaderboard(
-            table,
-            metric,
-            only=only or (),
-            folds=folds,
-            seed=seed,
-            seconds=seconds,
-            clock=clock,
-            progress=lambda done, total, what: bar.update(
-                told, completed=done, total=total, description=f"{what:<32}"
-            ),
-        )
-        if report:
+    kept = Kept.of(file or table.name, choices, metric, folds, seed)
+    bar = progress_bar(Console(stderr=True))
+    comparison = Comparison(
+        table,
+        metric,
+        only=only or (),
+        folds=folds,
+        seed=seed,
+        seconds=seconds,
+        clock=clock,
+        progress=lambda done, total, what: bar.update(
+            told, completed=done, total=total, description=f"{what:<32}"
+        ),
+        kept=kept.read() if resume else {},
+    )
+
+    def tell(result, closer=True):
+        """Print what was found, and write the report."""
+        if report and result["winner"]:
             from .report import write_report
 
-            bar.update(told, description="report")
-            write_report(report, table, result, choices, file)
+            write_report(report, table, result, choices, file, closer)
             result["report"] = str(report)
-    if as_json:
-        print_json(result)
-    else:
+        bar.stop()
+        if as_json:
+            print_json(result)
+            return
         from .show import line, show_leaderboard
 
         show_leaderboard(result, console := Console())
         if report:
             line(console, f"report: {report}")
+
+    def stop():
+        """At Ctrl-C: the leaderboard so far, and all fits kept to go on from."""
+        if comparison.contest.kept:
+            kept.write(comparison.contest.kept)
+            result = comparison.result()
+            result["notes"] = [*result["notes"], "interrupted; the same with --resume goes on"]
+            tell(result, closer=False)
+
+    at_interrupt.append(stop)
+    with bar:
+        told = bar.add_task("reading")
+        result = comparison.run()
+        if any(row["cut"] for row in result["leaderboard"]):
+            kept.write(comparison.contest.kept)
+        at_interrupt.remove(stop)
+        bar.update(told, description="report" if report else "")
+        tell(result)
 
 
 def read_table(file, data, choices):

@@ -55,10 +55,11 @@ def fit(
     """Fit one model on all rows of a table and keep it in a file."""
     from .model import find_model, settings_of
     from .model import fit as fit_model
-    from .output import check_writable
+    from .output import check_model_name, check_writable
     from .sequences import sequence_model
     from .table import Choices
 
+    check_model_name(output)
     if (labelling := sequence_model(model)) is not None:
         fit_sequences(labelling, file, output, sequence, target, settings, seed, encoding, as_json)
         return

@@ -28,9 +28,10 @@ def apart(table):
     found = {}
     for name, x in columns.items():
         for end in (np.nanmin(x), np.nanmax(x)):
+            if end % 1 or np.sum(x == end) < max(5, 0.01 * len(x)):
+                continue
             rest = x[np.isfinite(x) & (x != end)]
-            often = np.sum(x == end) >= max(5, 0.01 * len(x))
-            if not often or end % 1 or len(np.unique(rest[:1000])) < 10:
+            if len(np.unique(rest[:1000])) < 10:
                 continue
             if np.abs(rest - end).min() > max(np.ptp(rest), 50.0):
                 found.setdefault(f"{end:.0f}", []).append(name)
@@ -90,11 +91,8 @@ def mode(y):
 
 def copies(table, parts):
     """Rows to judge by that are also among the rows to learn from."""
-    rows = np.column_stack(
-        [np.nan_to_num(table.X, nan=np.inf), np.unique(table.y, return_inverse=True)[1]]
-    )
-    key = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * 8))).ravel()
-    _, which = np.unique(key, return_inverse=True)
+    _, y = np.unique(table.y, return_inverse=True)
+    _, which = np.unique(hashes(np.nan_to_num(table.X, nan=np.inf), y), return_inverse=True)
     if which.max() + 1 == len(which):
         return
     seen = sum(int(np.isin(which[test], which[train]).sum()) for train, test in parts)
@@ -104,6 +102,15 @@ def copies(table, parts):
             f"{seen} of {judged} rows to judge by are copies of rows learned from, which flatters "
             "models that remember; --distinct leaves copies out"
         )
+
+
+def hashes(X, y):
+    """A number for each row, the same for copies; others share one by a chance of n² in 2⁶⁵."""
+    key = y.astype(np.uint64)
+    for x in (X + 0.0).T:  # + 0.0: -0.0 is 0.0
+        key = (key ^ x.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(32)
+    return key
 
 
 def imbalance(table, metric):

@@ -33,9 +33,11 @@ def progress_bar(console, *columns):
 def with_error(value, sd):
     """A number and its spread with the same decimals, four significant digits at least."""
     size = max(abs(value), sd or 0.0, 1e-12)
+    if size >= 1e7:
+        return f"{value:.3e}" + ("" if sd is None else f" ± {sd:.1e}")
     decimals = max(0, 4 if size < 1 else 3 - int(log10(size)))
     spread = "" if sd is None else f" ± {sd:.{decimals}f}"
-    return f"{value:.{decimals}f}{spread}"
+    return f"{round(value, decimals) + 0.0:.{decimals}f}{spread}"  # + 0.0: no -0.0000
 
 
 def duration(seconds):

@@ -8,13 +8,20 @@ import codecs
 import csv
 import gzip
 import io
+import sqlite3
+import sys
+from contextlib import closing
+from itertools import pairwise, takewhile
+from math import isfinite
 from pathlib import Path
 
-from .console import CommandError, did_you_mean
+from .console import CommandError, did_you_mean, listed
 from .values import pl
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 TABLES = (".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".json")
+BOOKS = (".xlsx", ".xls", ".ods")
+DATABASES = (".sqlite", ".sqlite3", ".db")
 SEPARATORS = (",", ";", "\t", "|")
 SAID = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MARKS = [  # byte-order marks
@@ -26,18 +33,30 @@ MARKS = [  # byte-order marks
 
 def read_frame(path, encoding=None):
     """The frame, and notes on how the file was understood."""
-    path = Path(path)
-    suffix = next((s for s in TEXT + TABLES if path.name.lower().endswith(s)), None)
-    if suffix is None:
-        raise CommandError(f"cannot read {path}: the name must end in {', '.join(TEXT + TABLES)}.")
-    check_file(path)
+    path, known = Path(path), TEXT + TABLES + BOOKS + DATABASES
+    parts = sorted(path.glob("*.parquet")) if path.is_dir() else []
+    suffix = next((s for s in known if path.name.lower().endswith(s)), None)
+    if suffix is None and not parts and str(path) != "-":
+        raise CommandError(f"cannot read {path}: the name must end in {', '.join(known)}.")
+    if not parts and str(path) != "-":
+        check_file(path)
     if pl is None:
         raise CommandError('reading files needs polars; install: pip install "mlreplica[cli]"')
     try:
-        frame, notes = read_text(path, encoding) if suffix in TEXT else (read_table(path), [])
+        if parts:
+            frame, notes = pl.read_parquet(parts), [f"{len(parts)} Parquet files as one table"]
+        elif suffix in TEXT or str(path) == "-":
+            frame, notes = read_text(path, encoding)
+        else:
+            frame, notes = read_table(path), []
+    except ModuleNotFoundError as missing:
+        raise CommandError(
+            f"cannot read {path}: it needs {missing.name}; install: pip install fastexcel, or save "
+            "the sheet as CSV."
+        ) from None
     except PermissionError:
         raise CommandError(f"cannot read {path}: permission denied.") from None
-    except (pl.exceptions.PolarsError, OSError, EOFError) as error:
+    except (pl.exceptions.PolarsError, OSError, EOFError, sqlite3.Error) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise CommandError(f"cannot read {path}: {reason}") from None
     if frame.height == 0:
@@ -62,6 +81,10 @@ def read_table(path):
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         return pl.read_parquet(path)
+    if suffix in BOOKS:
+        return pl.read_excel(path)
+    if suffix in DATABASES:
+        return read_database(path)
     if suffix in (".arrow", ".feather", ".ipc"):
         return pl.read_ipc(path)
     if suffix == ".json":
@@ -69,20 +92,49 @@ def read_table(path):
     return pl.read_ndjson(path, infer_schema_length=None)
 
 
+def read_database(path):
+    """The only table of an SQLite file."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        names = [name for (name,) in found if not name.startswith("sqlite_")]
+        if len(names) != 1:
+            raise CommandError(
+                f"{path} holds {len(names)} tables ({listed(names)}); one is wanted: write it to a "
+                "file of its own."
+            )
+        quoted = names[0].replace('"', '""')
+        rows = database.execute(f'SELECT * FROM "{quoted}"')
+        header = [column[0] for column in rows.description]
+        return pl.DataFrame(rows.fetchall(), header, orient="row", infer_schema_length=None)
+
+
 def read_text(path, encoding=None):
     """A separated text file: every column as text, missing values as null."""
-    raw = path.read_bytes()
+    raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     if path.suffix.lower() == ".gz":
         raw = gzip.decompress(raw)
     text, notes = decode(raw, path, encoding)
     lines = text.splitlines()
     if not any(line.strip() for line in lines):
         raise CommandError(f"{path} is empty.")
+    remarks = len(list(takewhile(lambda line: line.startswith("#"), lines)))
+    if remarks == len(lines):
+        raise CommandError(f"{path} is empty but for remarks.")
+    if remarks:
+        notes.append(f"lines that begin with # left out, as the first {remarks} do")
+        lines = [line for line in lines if not line.startswith("#")]
+        text = "\n".join(lines)
     separator = sniff(lines[:100], "\t" if ".tsv" in path.name.lower() else ",")
     if separator != "," and ".tsv" not in path.name.lower():
         notes.append(f"separated by {SAID[separator]}")
+    if text.count('"') % 2:
+        check_quotes(lines, separator, path)
     check_widths(lines, separator, path)
-    frame = pl.read_csv(io.BytesIO(text.encode()), separator=separator, infer_schema_length=0)
+    source, headed = io.BytesIO(text.encode()), has_header(lines[:100], separator)
+    frame = pl.read_csv(source, separator=separator, infer_schema_length=0, has_header=headed)
+    if not headed:
+        notes.append("no header, as the first line holds numbers: columns are named by their place")
+        return frame.rename({name: f"column {k}" for k, name in enumerate(frame.columns, 1)}), notes
     return frame.rename(dict(zip(frame.columns, titles(frame.columns), strict=True))), notes
 
 
@@ -92,6 +144,39 @@ def titles(names):
         title, again, number = name.partition("_duplicated_")  # polars has marked them
         title = title.strip() or f"column {k}"
         yield f"{title} ({int(number) + 2})" if again and not title.endswith(f" {k}") else title
+
+
+def has_header(lines, separator):
+    """Whether the first line names the columns: no number in it, unless numbers count up by 1."""
+    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+    numbers = [(k, float(cell)) for k, cell in enumerate(rows[0]) if is_number(cell)]
+    if not numbers or len(rows) < 2:
+        return True
+    if len(numbers) > 2 and all(b - a == 1 for (_, a), (_, b) in pairwise(numbers)):
+        return True  # years, or numbered columns
+    below = [[row[k] for row in rows[1:] if len(row) > k] for k, _ in numbers]
+    return not any(all(is_number(cell) or not cell.strip() for cell in cells) for cells in below)
+
+
+def is_number(text):
+    """Whether a cell is written as a number."""
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def check_quotes(lines, separator, path):
+    """A CommandError that names the line where a quote opens that is never closed."""
+    rows, begin = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True), 1
+    try:
+        for _ in rows:
+            begin = rows.line_num + 1
+    except csv.Error as error:
+        if "unexpected end" in str(error):
+            raise CommandError(
+                f"cannot read {path}: line {begin} opens a quote that is never closed."
+            ) from None
 
 
 def check_widths(lines, separator, path):

@@ -4,12 +4,16 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .metrics import METRICS
 from .models import core, model_for, needs, preparation
+
+BLOCKS = 10  # parts of the rows to judge by, whose scores say how sure the score is
 
 
 class Fit(NamedTuple):
@@ -23,37 +27,81 @@ class Fit(NamedTuple):
     certificate: float | None = None
     warned: bool = False
     error: str = ""
+    tests: int = 0  # rows it was judged on
+    blocks: tuple = ()  # scores on parts of these, as many rows each
+    metrics: dict = {}  # all the metrics of the task that the model allows
+
+    @property
+    def spread(self):
+        """The standard error of the score, by its blocks."""
+        return float(np.std(self.blocks) / np.sqrt(max(len(self.blocks) - 1, 1)))
+
+
+class Answers:
+    """What a model says of some rows; every method is asked once, and gives the rows wanted."""
+
+    def __init__(self, model, X):
+        self.model, self.X, self.said, self.cpu = model, X, {}, 0.0
+
+    def __getattr__(self, name):
+        method = getattr(self.model, name)
+        if not callable(method):
+            return method
+        if name not in self.said:
+            begin = time.thread_time()
+            self.said[name] = method(self.X)
+            self.cpu += time.thread_time() - begin
+        return lambda rows: self.said[name][rows]
+
+
+def scored(metric, answers, rows, y):
+    """A further score; None where the model, or these rows, do not allow it."""
+    try:
+        value = float(metric.score(answers, rows, y))
+    except (ValueError, TypeError, AttributeError, ArithmeticError):
+        return None
+    return value if np.isfinite(value) else None
 
 
 class Folds:
     """The folds of a table, each prepared once as a model needs it; safe to fit on from threads."""
 
-    def __init__(self, table, parts, score, seed):
-        self.table, self.parts, self.score, self.seed = table, parts, score, seed
+    def __init__(self, table, parts, judge, seed):
+        self.table, self.judge, self.seed = table, judge, seed
+        shuffled = np.random.default_rng(seed).permutation  # the first few speak for the rest
+        self.parts = [(train, shuffled(test)) for train, test in parts]
         self.full, self.n_test = (len(rows) for rows in parts[-1])  # the last in time learns most
+        self.metrics = {name: m for name, m in METRICS.items() if m.task == table.task}
         self.prepared, self.lock = {}, threading.Lock()
 
     def __len__(self):
         return len(self.parts)
 
-    def fit(self, k, cls, rows=None, test_rows=None):
+    def fit(self, k, cls, rows=None, tests=None):
         """Fit and judge one model on fold k; one that cannot is a Fit with the reason."""
         X_train, X_test, order = self.fold(k, needs(cls))
         train, test = self.parts[k]
         y_train, y_test = self.table.y[train], self.table.y[test]
         if rows is not None and rows < len(train):
             X_train, y_train = X_train[order[:rows]], y_train[order[:rows]]
-        X_test, y_test = X_test[:test_rows], y_test[:test_rows]
+        X_test, y_test = X_test[:tests], y_test[:tests]
         thread.heard, times = [], [now()]
         try:
             model = model_for(cls, self.table, self.seed).fit(X_train, y_train)
             times.append(now())
-            value = float(self.score(model, X_test, y_test))
+            answers = Answers(model, X_test)
+            value = float(self.judge.score(answers, slice(None), y_test))
         except (ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             wall, _ = now() - times[0]
             return Fit(None, wall, 0.0, len(y_train), (0.0, 0.0), error=reason)
-        wall, cpu = np.diff([*times, now()], axis=0).T.tolist()
+        times.append(now())
+        others = {name: scored(m, answers, slice(None), y_test) for name, m in self.metrics.items()}
+        edges = np.linspace(0, len(y_test), BLOCKS + 1).astype(int)
+        parts = [slice(*ends) for ends in pairwise(edges)] * (len(y_test) >= 20 * BLOCKS)
+        blocks = (scored(self.judge, answers, part, y_test[part]) for part in parts)
+        wall, cpu = np.diff(times, axis=0).T.tolist()
+        cpu[1] = answers.cpu
         certificate = getattr(core(model)[0], "certificate_", None)
         return Fit(
             value,
@@ -62,6 +110,10 @@ class Folds:
             tuple(cpu),
             None if certificate is None else float(np.max(certificate)),
             ConvergenceWarning in thread.heard,
+            "",
+            len(y_test),
+            tuple(block for block in blocks if block is not None),
+            {name: other for name, other in others.items() if other is not None},
         )
 
     def fold(self, k, need):

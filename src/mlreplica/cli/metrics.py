@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from mlreplica import metrics
 
 from .console import CommandError
@@ -45,6 +47,12 @@ def by_ranking(model, X, y):
     return metrics.roc_auc_score(y, model.predict_proba(X)[:, 1])
 
 
+def by_square(model, X, y):
+    """Brier score of `predict_proba`, from 0 to 1 for two classes and to 2 for more."""
+    wrong = model.predict_proba(X) - (np.asarray(y)[:, None] == model.classes_)
+    return float(np.sum(wrong**2) / len(y)) / (2 if len(model.classes_) == 2 else 1)
+
+
 METRICS = {
     "accuracy": Metric("classification", by_prediction(metrics.accuracy_score), max, "accuracy"),
     "balanced_accuracy": Metric(
@@ -54,6 +62,7 @@ METRICS = {
         "classification", by_prediction(metrics.f1_score, average="macro"), max, "f1_macro"
     ),
     "log_loss": Metric("classification", by_probability, min, "neg_log_loss"),
+    "brier": Metric("classification", by_square, min, "neg_brier_score"),
     "roc_auc": Metric("classification", by_ranking, max, "roc_auc_ovr"),
     "r2": Metric("regression", by_prediction(metrics.r2_score), max, "r2"),
     "rmse": Metric(

@@ -75,6 +75,7 @@ class Metric(StrEnum):
     balanced_accuracy = "balanced_accuracy"
     f1 = "f1"
     log_loss = "log_loss"
+    brier = "brier"
     roc_auc = "roc_auc"
     r2 = "r2"
     rmse = "rmse"

@@ -24,3 +24,13 @@ def write_text(path, text):
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}.") from None
+
+
+def check_model_name(path):
+    """A CommandError for a name that promises a pickle: saved models hold no code."""
+    path = Path(path)
+    if path.suffix.lower() in (".pkl", ".pickle", ".joblib"):
+        raise CommandError(
+            f"cannot write {path}: models are kept as data, not as a pickle; "
+            f"name it {path.with_suffix('.skops').name}."
+        )

@@ -1,6 +1,7 @@
 """The HTML report of a comparison: one file, nothing fetched"""
 
 import datetime
+import re
 import time
 from importlib.resources import files
 from itertools import pairwise
@@ -19,31 +20,36 @@ from .models import core, pipeline_for, suitable
 from .output import write_text
 from .script import script
 from .table import splits
+from .winner import winner_of
 
 PATIENCE = 20.0  # seconds for the importance of columns
 
 
-def write_report(path, table, result, choices=None, file=None):
-    """Look closer at the best model and write what was found."""
+def write_report(path, table, result, choices=None, file=None, closer=True):
+    """Look closer at the winner, if there is time for that, and write what was found."""
     try:
         from jinja2 import Environment
     except ModuleNotFoundError as missing:
         raise CommandError(
             f'a report needs {missing.name}; install: pip install "mlreplica[cli]"'
         ) from None
-    best = next((row for row in result["leaderboard"] if not row["baseline"]), None)
-    if best is None or best["score"] is None:
+    best = winner_of(result)
+    if best is None:
         raise CommandError("no model could be fitted, so there is nothing to report.")
     cls = dict(suitable(table, [best["model"]]))[best["model"]]
     model, judge = pipeline_for(cls, table, result["seed"]), METRICS[result["metric"]]
     parts = splits(table, result["folds"], result["seed"])
-    drawings, view = [], Closer(table, model, parts, judge, best["rows"])
-    with listening():
-        confusion = view.predictions(drawings)
-        view.importance(drawings, result["metric"])
-        view.learning(drawings, result["metric"])
+    drawings, confusion = [], None
+    view = Closer(table, model, parts, judge, best["training_rows"])
+    if closer:
+        with listening():
+            confusion = view.predictions(drawings)
+            view.importance(drawings, result["metric"])
+            view.learning(drawings, result["metric"])
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["duration"] = duration
+    environment.filters["plain"] = plain
+    environment.filters["score"] = lambda value: with_error(value, None)
     template = environment.from_string(
         files("mlreplica.cli").joinpath("report.html.jinja").read_text(encoding="utf-8")
     )
@@ -56,6 +62,7 @@ def write_report(path, table, result, choices=None, file=None):
             arrow=judge.arrow,
             scored=lambda row: with_error(row["score"], row["sd"]),
             widths=widths(result["leaderboard"]),
+            others=others(result, best),
             overview=overview(table),
             drawings=drawings,
             confusion=confusion,
@@ -65,6 +72,18 @@ def write_report(path, table, result, choices=None, file=None):
             today=datetime.datetime.now(tz=datetime.UTC).date(),
         ),
     )
+
+
+def plain(text):
+    """A sentence without what it says of the command line."""
+    text = re.sub(r" \([^()]*--[^()]*\)", "", text)
+    said = [part for part in re.split(r"(?<=[;:?.]) ", text) if "--" not in part]
+    return " ".join(said).rstrip(" ;:.")
+
+
+def others(result, best):
+    """Further metrics of the winner's task: [(name, its arrow)]."""
+    return [(m, METRICS[m].arrow) for m in best["metrics"] if m != result["metric"]]
 
 
 class Closer:

@@ -9,6 +9,7 @@ from mlreplica.core.lazy import public_module
 
 from .metrics import METRICS
 from .models import pipeline_for
+from .winner import winner_of
 
 SPLITS = {
     "in time": "TimeSeriesSplit({folds})",
@@ -40,7 +41,7 @@ def script(table, result, cls, choices=None, path=None):
         model_line = 'model = Pipeline([("columns", table.encoder), *model.steps])'
         frame = "table.frame, table.y"
     imports.add(("mlreplica.cli.table", reader))
-    judge, best = METRICS[result["metric"]], result["leaderboard"][0]
+    judge, best = METRICS[result["metric"]], winner_of(result)
     sign = "-" if judge.best is min else ""
     groups = ", groups=table.groups" if table.groups is not None else ""
     lines = [

@@ -63,7 +63,8 @@ def show_leaderboard(result, console):
     line(
         console,
         f"{result['data']}: {result['rows']} rows, {result['features']} features, "
-        f"{result['task']}, {result['folds']} folds {result['split']}, {result['seconds']:.1f} s",
+        f"{result['task']}, {result['folds']} folds {result['split']}, {result['seconds']:.1f} s"
+        + (f" ({result['compile_seconds']:.1f} s to compile)" * (result["compile_seconds"] >= 0.1)),
         "bold",
     )
     for warning in result["warnings"]:
@@ -71,30 +72,37 @@ def show_leaderboard(result, console):
     score = f"{result['metric']} {METRICS[result['metric']].arrow}"
     rows = result["leaderboard"]
     cells = {"model": [row["model"] for row in rows], score: [score_cell(row) for row in rows]}
-    cells |= {name: [cell(row) for row in rows] for name, cell in SPARE.items()}
-    make_room(cells, rows, console.width)
+    extra = {name for row in rows for name in row["metrics"] if name in SECOND}
+    spare = {name: metric_cell(name) for name in SECOND if name in extra - {result["metric"]}}
+    cells |= {name: [cell(row) for row in rows] for name, cell in (SPARE | spare).items()}
+    make_room(cells, rows, console.width, [*reversed(spare), *SPARE])
     grid = grid_of(*cells, "", right=list(cells)[1:])
     for row, *shown in zip(rows, *cells.values(), strict=True):
         grid.add_row(*shown, plain(row["note"]), style="dim" if row["baseline"] else "")
     console.print(grid)
-    if any(row["cut"] for row in result["leaderboard"]):
+    if result["winner"]:
+        line(console, f"{result['verdict']}.", "bold")
+    if any(row["cut"] for row in rows):
         line(
             console,
             f"cut: fewer than {result['training_rows']:,} rows or {result['folds']} folds, for "
-            "want of time; give more --seconds",
+            "want of time; those with fewer rows stand below those with more; "
+            "--resume with more --seconds goes on",
             "dim",
         )
 
 
-def make_room(cells, rows, width):
+def make_room(cells, rows, width, names):
     """Leave out columns, the least needed first, until the longest word of a remark fits."""
     if not any(cells["certificate"]):
         del cells["certificate"]
     longest = max(len(word) for row in rows for word in (row["note"].split() or [""]))
-    for name in SPARE:
+    for name in names:
+        if name not in cells:
+            continue
         used = sum(max(map(len, (title, *column))) + 2 for title, column in cells.items())
         if used + longest > width:
-            cells.pop(name, None)
+            del cells[name]
 
 
 def score_cell(row):
@@ -112,11 +120,17 @@ def time_cell(what):
     return cell
 
 
+def metric_cell(name):
+    """A function of a row: a further metric."""
+    return lambda row: with_error(row["metrics"][name], None) if name in row["metrics"] else ""
+
+
 def certificate_cell(row):
     """The bound on what an exact solution would gain."""
     return "" if row["certificate"] is None else f"{row['certificate']:.1e}"
 
 
+SECOND = ["roc_auc", "f1", "log_loss", "rmse", "mae"]  # metrics beside the one to order by
 SPARE = {  # columns of the leaderboard that a narrow terminal does without
     "predict": time_cell("predict"),
     "certificate": certificate_cell,

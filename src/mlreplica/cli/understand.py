@@ -1,5 +1,7 @@
 """Find out what the columns of a table hold, and say why"""
 
+import re
+
 from .columns import MOST_LEVELS, OTHER, Column
 from .console import CommandError, did_you_mean, listed
 from .values import (
@@ -14,6 +16,7 @@ from .values import (
     tidy,
 )
 
+EXACT = 2.0**53  # whole numbers above are no longer told apart in float64
 ENOUGH = 0.9  # of the known values must be numbers or dates for a text column to be taken so
 
 
@@ -88,10 +91,29 @@ def number(series, missing, forced=None, decimal="."):
     if lost := len(series) - missing - values.count():
         odd = series.filter(series.is_not_null() & values.is_null()).unique(maintain_order=True)
         why = f"{lost} values that are no numbers taken as missing: {listed(odd.to_list(), 3)}"
+    if forced is None and (what := no_quantity(series, values)):
+        return Column(series.name, "left out", what, missing + lost)
     steps = values.diff().drop_nulls()
     if forced is None and not missing and len(steps) > 9 and (steps == 1).all():
         return Column(series.name, "left out", "counts the rows; --numeric to keep it")
     return Column(series.name, "number", why, missing + lost, decimal)
+
+
+def no_quantity(series, values):
+    """Why numbers say nothing to a model: they differ by rounding alone, or name the rows."""
+    known = values.drop_nulls()
+    low, high = known.min(), known.max()
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        return "constant up to rounding"
+    distinct = known.n_unique()
+    if max(abs(low), abs(high)) > EXACT and (known % 1 == 0).all():
+        exact = series.drop_nulls().cast(pl.String).n_unique()
+        if exact > 0.9 * len(known):
+            return "an identifier: whole numbers of 16 digits or more; --numeric to keep it"
+    named = re.search(r"(^|[^a-z])id$|I[Dd]$", series.name)
+    if named and len(known) > 9 and distinct == len(known) and (known % 1 == 0).all():
+        return "an identifier: named so, and different in each row; --numeric to keep it"
+    return ""
 
 
 def category(series, missing):
