@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "accelerate",
+    "calibration",
     "callbacks",
     "cluster",
     "compose",
@@ -22,6 +23,7 @@ __all__ = [
     "feature_selection",
     "impute",
     "inspection",
+    "isotonic",
     "kernel_approximation",
     "kernel_ridge",
     "kernels",
@@ -43,6 +45,7 @@ __all__ = [
     "svm",
     "tree",
 ]
+APART = {"scale"}  # imported by name only, as it lets the methods of all estimators take blocks
 # Functions of the package itself, and where they live.
 FUNCTIONS = {"load": "persistence", "save": "persistence", "to_onnx": "onnx_export"}
 
@@ -50,10 +53,10 @@ FUNCTIONS = {"load": "persistence", "save": "persistence", "to_onnx": "onnx_expo
 def __getattr__(name: str) -> object:
     if name in FUNCTIONS:
         return getattr(import_module(f"{__name__}.{FUNCTIONS[name]}"), name)
-    if name in __all__:
+    if name in __all__ or name in APART:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *FUNCTIONS, "__version__"])
+    return sorted([*__all__, *APART, *FUNCTIONS, "__version__"])

@@ -180,7 +180,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     alpha : float or array-like of shape (n_targets,), default=1
-        The price α ≥ 0 of a unit of :math:`\lVert f \rVert^2`, one for all targets or one each.
+        The penalty α ≥ 0 on a unit of :math:`\lVert f \rVert^2`, one for all targets or one each.
         0 asks for interpolation.
     kernel : str, Kernel or callable, default="linear"
         A name as in :func:`sklearn.metrics.pairwise.pairwise_kernels`, "precomputed" (X is then the
@@ -195,7 +195,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     kernel_params : dict, default=None
         More arguments of a function.
     augmented : bool, default=False
-        Fit a bias with the price α of a weight: the kernel is 1 + K.
+        Fit a bias, penalised by α as a weight is: the kernel is 1 + K.
     leave_one_out : bool, default=False
         Compute `loo_residuals_`; about doubles the time of `fit`.
 
@@ -302,7 +302,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self, X, y, accept_sparse=("csr", "csc"), dtype=float, multi_output=True, y_numeric=True
         )
         Y = np.array(y.reshape(len(y), -1), dtype=float, order="F")
-        alpha = self._prices(Y.shape[1])
+        alpha = self._penalties(Y.shape[1])
         s = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         words = self.gamma, self.degree, self.coef0, self.kernel_params
         self.kernel_ = from_words(self.kernel, *words).resolve(X)
@@ -347,7 +347,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X = new_rows(self, X, accept_sparse=("csr", "csc"))
         return self.kernel_.times(X, self.X_fit_, self.dual_coef_) + self.intercept_
 
-    def _prices(self, q):
+    def _penalties(self, q):
         """α of every target"""
         alpha = np.asarray(self.alpha, dtype=float)
         if alpha.ndim > 1 or alpha.size not in (1, q):

@@ -46,7 +46,7 @@ from .discovery import chapters, public
 # Cheap settings, where an estimator has them; and options that lead to no other kernel.
 CHEAP = {"max_iter": 5, "n_estimators": 3, "n_components": 2, "Cs": 2, "random_state": 0}
 INERT = {
-    "verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "early_stopping", "scoring"
+    "verbose", "n_jobs", "random_state", "copy", "copy_X", "warm_start", "scoring"
 }  # fmt: skip
 CHOICES = {
     "average": ["macro"], "multi_class": ["ovr"], "solver": ["jacobi", "golub-kahan"],

@@ -20,7 +20,9 @@ Task = Literal[
     "classification", "regression", "transformation", "clustering", "outliers", "density",
     "labelling", "sampling",
 ]  # fmt: skip
-Input = Literal["table", "rows", "gram", "labels", "members", "sequences", "log-density"]
+Input = Literal[
+    "table", "rows", "column", "targets", "gram", "labels", "members", "sequences", "log-density"
+]  # fmt: skip
 Checks = str | Callable[[dict[str, Any]], None]
 Converter = str | Callable[[Any, Any, str], dict[str, Any]]
 
@@ -57,9 +59,10 @@ class Card:
         if there is no graph.
     task : str, default=""
         What the model does; by default what its scikit-learn mixin says.
-    input : {"table", "rows", "gram", "labels", "members", "sequences", "log-density"}
-        What `fit` takes: rows with a target, rows alone, a target alone, other estimators that the
-        constructor is given and a table, sequences, or a function that returns a log-density.
+    input : {"table", "rows", "column", "targets", "gram", "labels", "members", "sequences", …}
+        What `fit` takes: rows with a target, rows alone, one column with a target, rows with
+        several targets, a target alone, other estimators that the constructor is given and a table,
+        sequences, or a function that returns a log-density.
     cheap : callable or None, default=None
         Returns the constructor arguments of a fast fit on tiny data, for the warm-up and for tests,
         where the defaults with few iterations will not do.
@@ -68,10 +71,10 @@ class Card:
     scale_target : bool, default=False
         Whether `mlreplica compare` standardises the target, because the defaults assume its scale.
         Not where the default penalty would leave nothing of a standardised target (Lasso), nor
-        where the target counts (PoissonRegressor).
+        where the target counts or must be positive (PoissonRegressor, GammaRegressor).
     by_name : bool, default=False
         Whether `mlreplica compare` tries it only when it is named, because its defaults suit few
-        tables: a radius in unknown units, columns that must be counts.
+        tables: a radius in unknown units, columns that must be counts, a target without zeros.
     use, good, bad, time, memory, rescaling, missing, instead : str
         The facts in the box on the estimator's page, a short phrase each. n rows, p columns.
     """

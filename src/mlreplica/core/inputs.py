@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,17 @@ class Inputs:
             int(j): known[:-1] if len(known) and is_scalar_nan(known[-1]) else known
             for j, known in columns
         }
+
+    def named(self, names: Any) -> Inputs:
+        """The same for frames with these names of columns; None: for arrays."""
+        if self.categorical is None:
+            return self
+        other = copy(self)
+        other.encoder = copy(self.encoder)
+        vars(other.encoder).pop("feature_names_in_", None)
+        if names is not None:
+            other.encoder.feature_names_in_ = np.asarray(names, dtype=object)[self.categorical]
+        return other
 
     @staticmethod
     def _part(X: Any, mask: Any) -> Any:

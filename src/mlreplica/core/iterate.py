@@ -137,7 +137,7 @@ def _drive(
 
 def say(estimator: Any, text: str) -> None:
     """Write a line on standard output, where users of `verbose` look for it."""
-    sys.stdout.write(f"[{type(estimator).__name__}] {text}\n")
+    sys.stdout.write(f"[{type(estimator).__name__}] {text}".rstrip() + "\n")
 
 
 def _spoken(estimator: Any, states: Iterator[Any], every: int) -> Iterator[Any]:

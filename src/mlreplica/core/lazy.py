@@ -20,6 +20,8 @@ from importlib.util import resolve_name
 from types import ModuleType
 from typing import Any
 
+LISTENERS: list[Callable[[Any], None]] = []  # told of every public name when it is loaded
+
 
 def lazy(chapter: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of a chapter.
@@ -39,6 +41,8 @@ def lazy(chapter: str) -> tuple[list[str], Callable[[str], Any], Callable[[], li
             return import_module(f"{chapter}.{name}")
         found = getattr(import_module(home[name]), name)
         setattr(module, name, found)  # the next access does not come here
+        for tell in LISTENERS:
+            tell(found)
         return found
 
     return sorted(home), load, lambda: sorted(home)

@@ -18,22 +18,32 @@ import numpy as np
 from scipy import linalg
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import _fit_context, validate_params
-from mlreplica.core.linear import checked_weights
+from mlreplica.core.linear import checked_rows, checked_weights
 from mlreplica.core.rows.moments import Moments
-from mlreplica.core.rows.walk import Rows
+from mlreplica.core.rows.walk import SMALL, Rows
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, refuse_overflow
 
 
 def moments(X, s=None, centred=False):
     """The moments of the rows, about 0 if they are centred already."""
+    if s is None and len(X) <= SMALL and 0 < X.size <= 4 * SMALL:
+        m = Moments.of_few(X, X[:, :0], not centred)
+        return m._replace(S=mirrored(m.S), mean=0.0 * m.mean if centred else m.mean)
     if s is None:
         return Moments.of(Rows.of(X, intercept=not centred))
     keep = s > 0
     return Moments.of(Rows.of(X[keep], s=s[keep], intercept=not centred))
+
+
+def mirrored(S):
+    """The whole of a symmetric matrix, of which all below the diagonal is zero."""
+    whole = S + S.T
+    whole.flat[:: len(S) + 1] *= 0.5
+    return whole
 
 
 def log_likelihood(emp_cov, precision):
@@ -178,7 +188,7 @@ class EmpiricalCovariance(ValidatedOnce, BaseEstimator):
 
     def _rows(self, X, sample_weight):
         """Rows and weights, checked."""
-        X = validate_data(self, X, dtype=FLOATS)
+        X = checked_rows(self, X)
         warn_if_single(X)
         s = None if sample_weight is None else checked_weights(sample_weight, X)
         if s is not None and not s.any():
@@ -188,7 +198,6 @@ class EmpiricalCovariance(ValidatedOnce, BaseEstimator):
     def _set_covariance(self, covariance):
         """Keep C, and its inverse if that was asked for."""
         refuse_overflow(self, covariance_=covariance)
-        covariance = check_array(covariance)
         self.covariance_ = covariance
         self.precision_ = inverse(covariance) if self.store_precision else None
 
@@ -270,8 +279,7 @@ def inverse(C):
     if not failed:
         size = R.diagonal()
         if size.min() > 1e-7 * size.max():
-            P = linalg.lapack.dpotri(R)[0]
-            return np.triu(P) + np.triu(P, 1).T
+            return mirrored(linalg.lapack.dpotri(R)[0])
     return linalg.pinvh(C, check_finite=False)
 
 

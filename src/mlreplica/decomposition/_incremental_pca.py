@@ -15,6 +15,7 @@ of k axes at each batch: memory O(k p + b p) for any number of rows.
 Ross, Lim, Lin, Yang, Incremental learning for robust visual tracking (2008).
 """
 
+from contextlib import nullcontext
 from numbers import Integral
 
 import numpy as np
@@ -25,8 +26,10 @@ from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _fit_context
+from mlreplica.core.compile.threads import one_blas_thread
+from mlreplica.core.linear import checked_rows
 from mlreplica.core.rows.axes import SAFE, eigenpairs, fixed_signs
-from mlreplica.core.rows.walk import is_sparse
+from mlreplica.core.rows.walk import WIDE, is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 
 from ._projection import GaussianProjection, lost_noise
@@ -116,7 +119,7 @@ class IncrementalPCA(ValidatedOnce, GaussianProjection, BaseEstimator):
         -------
         self : IncrementalPCA
         """
-        X = validate_data(self, X, accept_sparse=["csr", "csc", "lil"], dtype=FLOATS)
+        X = checked_rows(self, X, accept_sparse=["csr", "csc", "lil"])
         X = X.tocsr() if is_sparse(X) else X
         self.__dict__.pop("components_", None)
         self.batch_size_ = 5 * X.shape[1] if self.batch_size is None else self.batch_size
@@ -158,7 +161,7 @@ class IncrementalPCA(ValidatedOnce, GaussianProjection, BaseEstimator):
         (b, p), first = X.shape, not hasattr(self, "components_")
         k = self._count(b, p, first)
         X = X.astype(np.float64, copy=False)
-        m_b = X.mean(axis=0)
+        m_b = X.sum(axis=0) / b
         Z = X - m_b
         sq = np.einsum("ij,ij->j", Z, Z)
         if first:
@@ -169,7 +172,8 @@ class IncrementalPCA(ValidatedOnce, GaussianProjection, BaseEstimator):
             mean = m_b + d * (self.n_samples_seen_ / n)
             total = self._squares + sq + share * d * d
             stack = [self._sigma[:, None] * self._axes, Z, np.sqrt(share) * d[None]]
-        sigma, V = leading(stack, k)
+        with one_blas_thread() if p < WIDE else nullcontext():  # threads would wait for each other
+            sigma, V = leading(stack, k)
         self.n_samples_seen_, self.n_components_ = n, k
         self._mean, self._squares, self._sigma, self._axes = mean, total, sigma[:k], V[:k]
         variance, free = sigma**2 / max(n - 1, 1), total.sum()

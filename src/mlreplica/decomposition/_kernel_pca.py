@@ -41,7 +41,6 @@ from sklearn.base import (
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -58,6 +57,7 @@ from mlreplica.core.formulas.kernel_words import (
     square,
 )
 from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.linear import checked_rows
 from mlreplica.core.validation import FLOATS, new_rows
 from mlreplica.kernel_ridge import KernelRidge
 
@@ -92,7 +92,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
     kernel_params : dict, default=None
         More arguments of a function.
     alpha : float, default=1.0
-        The price in the ridge regression that learns the inverse transform.
+        The penalty of the ridge regression that learns the inverse transform.
     fit_inverse_transform : bool, default=False
         Learn the way back from components to rows.
     eigen_solver : {"auto", "dense", "lanczos", "arpack", "randomized"}, default="auto"
@@ -239,7 +239,8 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         if self.fit_inverse_transform and is_precomputed(self.kernel):
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, copy=self.copy_X)
+        X = checked_rows(self, X, accept_sparse="csr")
+        X = X.copy() if self.copy_X else X
         self.gamma_ = 1 / X.shape[1] if self.gamma is None else self.gamma
         words = self.gamma, self.degree, self.coef0, self.kernel_params
         self.kernel_ = from_words(self.kernel, *words).resolve(X)

@@ -26,17 +26,18 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context, validate_params
 from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.linear import checked_rows
 from mlreplica.core.rows.products import Products
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
 from ._divergence import NAMES, beta_divergence
-from ._nmf_solvers import coordinate_descent, multiplicative
+from ._nmf_solvers import amounts, coordinate_descent, multiplicative
 from ._nmf_start import first_factors, given
 
 INITS = {"random", "nndsvd", "nndsvda", "nndsvdar", "custom"}
@@ -193,7 +194,7 @@ class NMF(
         -------
         W : ndarray of shape (n_samples, n_components)
         """
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), dtype=FLOATS)
+        X = checked_rows(self, X, accept_sparse=("csr", "csc"))
         W, H = self._factors(X, W, H, True)
         vars(self).update(self._attributes(X, W, H))
         return W
@@ -280,15 +281,18 @@ class NMF(
         n, p = X.shape
         alpha_H = self.alpha_W if self.alpha_H == "same" else self.alpha_H
         rho = self.l1_ratio
-        prices = (
+        penalties = (
             p * self.alpha_W * rho, p * self.alpha_W * (1 - rho),
             n * alpha_H * rho, n * alpha_H * (1 - rho),
         )  # fmt: skip
+        if self.solver == "cd" and not update_H:
+            W, self.n_iter_ = amounts(Products(X), H, penalties, self.tol, self.max_iter)
+            return np.ascontiguousarray(W, dtype=dtype), H.astype(dtype)
         if self.solver == "cd":
-            states = coordinate_descent(Products(X), W, H, prices, fix_H=not update_H)
+            states = coordinate_descent(Products(X), W, H, penalties)
         else:
             Z = sp.csr_array(X).astype(np.float64) if sp.issparse(X) else X.astype(np.float64)
-            states = multiplicative(Z, W, H, self._beta, prices, fix_H=not update_H)
+            states = multiplicative(Z, W, H, self._beta, penalties, fix_H=not update_H)
         state = self._settled(states, X) if update_H else self._amounts(states)
         if update_H and 0 < self.tol < state.change:
             warnings.warn(

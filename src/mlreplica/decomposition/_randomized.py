@@ -27,7 +27,7 @@ def randomized(A, k, rng, powers=POWERS, oversampling=OVERSAMPLING):
     m, n = A.shape
     width = min(k + oversampling, m, n)
     Q, _ = orthonormal(A.times(rng.normal(size=(n, width))))
-    for _ in range(powers):
+    for _ in range(powers if width < min(m, n) else 0):  # else Q spans all of the range
         Q, _ = orthonormal(A.times(orthonormal(A.back(Q))[0]))  # (13)
     Q, _ = orthonormal(Q)  # to the last digit, which (13) does not need but (14) does
     W, s, Vt = np.linalg.svd(A.back(Q).T, full_matrices=False)  # (14)

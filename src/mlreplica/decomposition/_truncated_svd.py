@@ -17,12 +17,13 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
 from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.linear import checked_rows
 from mlreplica.core.rows.axes import fixed_signs
 from mlreplica.core.rows.products import Products, SparseTimes
 from mlreplica.core.rows.walk import is_sparse
@@ -161,9 +162,7 @@ class TruncatedSVD(
         -------
         T : ndarray of shape (n_samples, n_components)
         """
-        X = validate_data(
-            self, X, accept_sparse=["csr", "csc"], dtype=FLOATS, ensure_min_features=2
-        )
+        X = checked_rows(self, X, least=2, accept_sparse=["csr", "csc"])
         n, p = X.shape
         k = self.n_components
         if k > p:

@@ -1,6 +1,7 @@
 """What discriminants ask of their rows: classes, weights, priors, covariances"""
 
 import warnings
+from numbers import Real
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -9,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from mlreplica.core.linear import checked_weights, forget_names
 from mlreplica.core.rows.axes import inverse_deviations, moments_of
 from mlreplica.core.validation import FLOATS, distinct, is_plain
-from mlreplica.covariance import ledoit_wolf, shrunk_covariance
+from mlreplica.covariance import LedoitWolf, ShrunkCovariance
 
 
 def class_rows(model, X, y, sample_weight):
@@ -55,11 +56,15 @@ def covariance_of(X, s=None, shrinkage=None, estimator=None):
         if not hasattr(estimator, "covariance_"):
             raise ValueError(f"{type(estimator).__name__} does not have a covariance_ attribute")
         return np.atleast_2d(estimator.covariance_)
+    if len(X) == 1:
+        return np.zeros((X.shape[1], X.shape[1]))
+    if isinstance(shrinkage, Real):
+        model = ShrunkCovariance(shrinkage=shrinkage, store_precision=False)
+        return model.fit(X, sample_weight=s).covariance_
     m = moments_of(X, s)
-    S = m.G
-    C = (np.triu(S) + np.triu(S, 1).T) / m.n
-    if shrinkage == "auto":
-        d = inverse_deviations(m)
-        d = np.where(d > 0, d, 1.0)
-        return ledoit_wolf((X - m.mean) * d, sample_weight=s)[0] / d / d[:, None]
-    return C if shrinkage is None else shrunk_covariance(C, shrinkage)
+    if shrinkage is None:
+        return (np.triu(m.G) + np.triu(m.G, 1).T) / m.n
+    d = inverse_deviations(m)
+    d = np.where(d > 0, d, 1.0)
+    model = LedoitWolf(store_precision=False).fit((X - m.mean) * d, sample_weight=s)
+    return model.covariance_ / d / d[:, None]

@@ -266,7 +266,13 @@ class LinearDiscriminantAnalysis(
         """(4)"""
         self.covariance_ = S_w = self._covariance(X, code, s, m, pi)
         total = covariance_of(X, s, self.shrinkage, self.covariance_estimator)
-        values, A = linalg.eigh(total - S_w, S_w)
+        try:
+            values, A = linalg.eigh(total - S_w, S_w)
+        except linalg.LinAlgError as error:
+            raise linalg.LinAlgError(
+                "the covariance within the classes is singular (constant or dependent columns, or "
+                "too few rows); give a shrinkage > 0, or use solver='svd'."
+            ) from error
         down = np.argsort(-values, kind="stable")
         share = values[down] / values.sum()
         self.explained_variance_ratio_ = share[: self._max_components]

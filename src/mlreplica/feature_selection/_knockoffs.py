@@ -12,9 +12,9 @@ that x does not. Fit a model to [X, X̃] and compare the weight of a column with
 An unrelated column wins or loses like a fair coin, so those with W_j ≤ −t tell how many unrelated
 ones there are with W_j ≥ t. The threshold
 
-    T = min{t > 0 : (1 + #{j : W_j ≤ −t}) / max(1, #{j : W_j ≥ t}) ≤ q}                      (16)
+    T = min{t > 0 : (1 + #{j : W_j ≤ −t}) / max(1, #{j : W_j ≥ t}) ≤ α}                      (16)
 
-keeps the false discovery rate, the expected share of unrelated columns in {j : W_j ≥ T}, at q or
+keeps the false discovery rate, the expected share of unrelated columns in {j : W_j ≥ T}, at α or
 below: for any model, any number of columns, and any relation of y to x.
 
 The larger s, the less a knockoff resembles its column, and the more power. Equal entries can be at
@@ -98,7 +98,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         A model with `coef_` or `feature_importances_`, fitted to columns and knockoffs together.
         None: LassoCV.
     fdr : float, default=0.1
-        q: the largest expected share of unrelated columns among those selected.
+        α of (16): the largest expected share of unrelated columns among those selected.
     method : {"equicorrelated", "sdp"}, default="sdp"
         How s of (14) is chosen: equal entries, or the largest sum (17).
     offset : {0, 1}, default=1
@@ -146,7 +146,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         data=example_data,
         use="columns to report, with a bound on the share that is wrong",
         good="exact for any model of y; sees columns together; powerful",
-        bad="X must be nearly normal; random; selects nothing if fewer than 1/q columns matter",
+        bad="X must be nearly normal; random; selects nothing if fewer than 1/fdr columns matter",
         time="O(p³), and one fit of the model to 2p columns",
         memory="O(n p + p²)",
         rescaling="not needed: columns are standardised",

@@ -183,10 +183,10 @@ def chi2(X, y):
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=None, multi_output=True)
     if (X.data.min(initial=0) if sp.issparse(X) else X.min(initial=0)) < 0:
         raise ValueError("Input X must be non-negative.")
-    if y.ndim == 2:  # several labels for a row
+    if y.ndim == 2 and y.shape[1] > 1:  # several labels for a row
         K, members = y.shape[1], np.asarray(y.T, dtype=np.float64)
     else:
-        K, code = class_codes(y)
+        K, code = class_codes(y.ravel())
         members = indicator(code, K)
     observed = members @ X
     observed = observed.toarray() if sp.issparse(observed) else np.asarray(observed)

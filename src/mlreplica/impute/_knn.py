@@ -12,6 +12,7 @@ References
 Troyanskaya et al.: Missing value estimation methods for DNA microarrays. Bioinformatics 17 (2001).
 """
 
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -30,7 +31,6 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
-from mlreplica.core.formulas.distances import distance_named
 from mlreplica.core.space.walk import before, insert
 from mlreplica.core.validation import FLOATS
 
@@ -265,7 +265,7 @@ class KNNImputer(TransformerMixin, BaseEstimator):
         """Distances and indices of the donors of every gap."""
         (n, p), blocks = self._fit_X.shape, -(-len(self._fit_X) // BLOCK)
         V, there = np.zeros((2, blocks * BLOCK, p))
-        unit = max(np.abs(np.where(self._mask_fit_X, 0.0, self._fit_X)).max(), 1e-300)
+        unit = max(float(np.abs(np.where(self._mask_fit_X, 0.0, self._fit_X)).max()), 1e-300)
         unit = 1.0 if 1e-100 < unit < 1e100 else unit
         V[:n] = np.where(self._mask_fit_X, 0.0, self._fit_X) / unit
         there[:n] = ~self._mask_fit_X
@@ -287,7 +287,7 @@ class KNNImputer(TransformerMixin, BaseEstimator):
 
     def _search_by_python(self, x, gaps, owner, columns, k):
         """The same by a function of two rows with gaps."""
-        call = distance_named(self.metric, parameters={"missing_values": self.missing_values}).f
+        call = partial(self.metric, missing_values=self.missing_values)
         D, N = np.full((len(owner), k), np.inf), np.full((len(owner), k), -1)
         start = np.searchsorted(owner, np.arange(len(x) + 1))
         for i, row in enumerate(x):

@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlreplica.core.compile.addresses import call_at
 from mlreplica.core.compile.jit import PURE_PYTHON, kernel
 from mlreplica.core.compile.user import (
     NotCompilableError,
     Unit,
-    call_at,
     definition_of,
     plain_function,
     say_plain,
@@ -320,7 +320,8 @@ class LogDensity:
                 ends.append(evaluate_gradient(target, moved, np.empty_like(g)))
             slope = (ends[0] - ends[1]) / (2.0 * h)
             rounding = 1e-14 * max(abs(end) for end in ends) / h
-            if math.isfinite(slope) and abs(slope - g[j]) > 1e-4 * (1.0 + abs(slope)) + rounding:
+            near = abs(slope - g[j]) <= 1e-4 * (1.0 + abs(slope)) + rounding  # False for NaN
+            if math.isfinite(slope) and not near:
                 free = self.layout.free == self.layout.size
                 name = self.layout.labels[j] if free else f"coordinate {j}"
                 raise ValueError(

@@ -33,6 +33,7 @@ from .sampler import Sampler
 from .user_loops import compile_loop, generator_from, keep_generator, new_generator_words
 
 WALK = "x", "tallies", "scales"  # what the sweeps change in a chain
+ON_STACK = 64  # numbers of x that the sweeps hold where registers can take their place
 
 
 class MetropolisStep(NamedTuple):
@@ -188,7 +189,7 @@ class Gibbs(Sampler):
 
     def sweep_text(self, unit):
         """Write the sweeps (1) into a unit."""
-        lines = []
+        lines, d = [], self.layout.size
         for number, (at, block, f, is_step) in enumerate(self.in_blocks(), start=1):
             name = unit.add(f)
             own = ["x", "rng", "scales", "tallies", "adapting"] if is_step else self.words_of(f)
@@ -196,7 +197,8 @@ class Gibbs(Sampler):
             support = self.layout.supports.get(block)
             is_number = not isinstance(self.conditionals, dict) or (support and not support.shape)
             if is_step:
-                lines += [f"if {call}:", f"    return {number}"]
+                lines += [f"if {call}:", f"    for j in range({d}):"]
+                lines += ["        x_kept[j] = x[j]", f"    return {number}"]
             elif is_number:
                 lines.append(f"x[{at.start}] = {call}")
             else:
@@ -205,12 +207,16 @@ class Gibbs(Sampler):
                 lines.append(f"{new} = {call}" + ".reshape(-1)" * matrix)
                 lines.append(f"for j in range({at.stop - at.start}):")
                 lines.append(f"    x[{at.start} + j] = {new}[j]")
-        head = ", ".join([*unit.values, "x, rng, scales, tallies, adapting, out, n, thin"])
+        head = ", ".join([*unit.values, "x_kept, rng, scales, tallies, adapting, out, n, thin"])
+        place = f"carray(on_stack({d}), ({d},))" if d <= ON_STACK else "x_kept"
         body = "\n            ".join(lines)
         text = (
-            f"def gibbs_sweeps({head}):\n    for k in range(n):\n        for _ in range(thin):\n"
-            f"            {body}\n        if len(out) > 0:\n"
-            f"            for j in range({self.layout.size}):\n                out[k, j] = x[j]\n"
+            f"def gibbs_sweeps({head}):\n    x = {place}\n"
+            f"    for j in range({d}):\n        x[j] = x_kept[j]\n"
+            f"    for k in range(n):\n        for _ in range(thin):\n            {body}\n"
+            f"        for j in range({d}):\n            x_kept[j] = x[j]\n"
+            "        if len(out) > 0:\n"
+            f"            for j in range({d}):\n                out[k, j] = x[j]\n"
             "    return 0\n"
         )
         return text, "gibbs_sweeps"

@@ -25,8 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlreplica.core.compile.addresses import (
+    c_address,
+    call_at,
+    integer_rows_at,
+    integers_at,
+    numbers_at,
+    rows_at,
+)
 from mlreplica.core.compile.jit import PURE_PYTHON, kernel
-from mlreplica.core.compile.user import Unit, call_at
 
 REAL, POSITIVE, BELOW, INTERVAL, ORDERED, SIMPLEX, CHOLESKY = range(7)
 NAMES = ["real", "positive", "interval", "interval", "ordered", "simplex", "cholesky"]
@@ -199,7 +206,7 @@ class Layout:
             self.blocks.ctypes.data, len(self.blocks), self.bounds.ctypes.data,
             0 if table is None else table.ctypes.data,
         )  # fmt: skip
-        return constrained()[0], found
+        return constrained_address(), found
 
     def in_python(self, density, with_gradient, u, g, table):
         """What `constrained` does, without a compiler."""
@@ -374,28 +381,23 @@ def place_rows(at, table, U, out):
         call_at(at, U[k], out[k], table)
 
 
-CONSTRAINED = """
+@kernel(part=True, borrow=True)
 def constrained(u_at, g_at, table_at):
-    table = carray(table_at, (10,))
-    u, theta = carray(u_at, (table[0],)), carray(pointer_at(table[4]), (table[1],), {number})
-    blocks = carray(pointer_at(table[6]), (table[7], 4), {whole})
-    bounds = carray(pointer_at(table[8]), (table[7], 2), {number})
+    """(1) as a function of addresses; `Layout.wrap` writes the table."""
+    table = integers_at(table_at, 10)
+    u, blocks = numbers_at(u_at, table[0]), integer_rows_at(table[6], table[7], 4)
+    bounds = rows_at(table[8], table[7], 2)
     if table[2] == 0:
-        return {constrain}(blocks, bounds, u, carray(g_at, (table[1],)))
-    volume = {constrain}(blocks, bounds, u, theta)
-    slope = carray(pointer_at(table[5]), (table[1],), {number})
-    value = {call_at}(table[2], theta, slope, carray(pointer_at(table[9]), (1,), {whole}))
+        return constrain(blocks, bounds, u, numbers_at(g_at, table[1]))
+    theta, slope = numbers_at(table[4], table[1]), numbers_at(table[5], table[1])
+    volume = constrain(blocks, bounds, u, theta)
+    value = call_at(table[2], theta, slope, integers_at(table[9], 1))
     if table[3] != 0:
-        {pull_back}(blocks, bounds, u, theta, slope, carray(g_at, (table[0],)))
+        pull_back(blocks, bounds, u, theta, slope, numbers_at(g_at, table[0]))
     return value + volume
-"""
 
 
-@functools.cache
-def constrained():
-    """The address of the C function of (1), and what keeps it in memory."""
-    unit = Unit()
-    things = {"constrain": constrain, "pull_back": pull_back, "call_at": call_at}
-    things |= {"number": np.float64, "whole": np.int64}
-    names = {word: unit.place(word, thing) for word, thing in things.items()}
-    return unit.address(CONSTRAINED.format(**names), "constrained")
+@kernel(borrow=True)
+def constrained_address():
+    """The address of `constrained` as a C function."""
+    return c_address(constrained)

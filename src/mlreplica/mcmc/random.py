@@ -51,7 +51,13 @@ def seeds(random_state, n):
         random_state = int(random_state.integers(2**63))
     elif isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
-    return np.random.SeedSequence(random_state).spawn(n)
+    try:
+        return np.random.SeedSequence(random_state).spawn(n)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be an integer >= 0, a Generator, a RandomState or None, "
+            f"got {random_state!r}."
+        ) from error
 
 
 @kernel(part=True, borrow=True)

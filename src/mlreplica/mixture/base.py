@@ -130,14 +130,18 @@ class Mixture(CallbackSupport, DensityMixin, ValidatedOnce, BaseEstimator):
             if best is None or found["lower_bound_"] > best["lower_bound_"]:
                 best = found
         vars(self).update(self._published(best, X.dtype))
+        self._say_if_unfinished()
+        return self._log_joint(X).argmax(axis=1)
+
+    def _say_if_unfinished(self):
+        """Warn if EM ended before it converged."""
         if not self.converged_ and self.max_iter > 0:
             warnings.warn(
                 "Best performing initialization did not converge. Try different init parameters, "
                 "or increase max_iter, tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self._log_joint(X).argmax(axis=1)
 
     def _rows(self, X, sample_weight):
         """X and the weights, checked; rows of weight 0 and of nothing but gaps say nothing."""

@@ -2,7 +2,7 @@ r"""A Bayesian mixture of Gaussians, by variational inference
 
 Weights, means and precisions have prior distributions,
 
-    π ~ Dirichlet(α₀) or stick-breaking(α₀),   Λ_k ~ Wishart(ν₀, (ν₀ S₀)⁻¹),   μ_k ~ N(m₀, (κ₀ Λ_k)⁻¹),   (1)
+    π ~ Dirichlet(α₀) or stick-breaking(α₀),   Λ_k ~ Wishart(ν₀, S₀⁻¹),   μ_k ~ N(m₀, (κ₀ Λ_k)⁻¹),   (1)
 
 and the posterior is approximated by a product of such distributions and responsibilities. Each
 factor in turn is set to what is best given the others. Responsibilities use the expected

@@ -42,12 +42,21 @@ FINITE = SAFE | {"nnan"}  # rows have been checked
 
 
 @kernel
-def load(X, first, size, mean, x):
-    """x ← `size` rows less `mean`, a row to a lane; the last row fills lanes that are left."""
+def load(X, first, size, x):
+    """x ← `size` rows, a row to a lane; the last row fills lanes that are left."""
     for lane in range(LANES):
         x_i = X[first + min(lane, size - 1)]
-        for j in range(len(mean)):
-            x[j, lane] = x_i[j] - mean[j]
+        for j in range(len(x)):
+            x[j, lane] = x_i[j]
+
+
+@kernel
+def subtract(x, mean, d):
+    """d ← x less `mean` in every lane."""
+    for j in range(len(mean)):
+        x_j, d_j, m = x[j], d[j], mean[j]
+        for lane in range(LANES):
+            d_j[lane] = x_j[lane] - m
 
 
 @kernel(fastmath=FINITE)
@@ -73,14 +82,15 @@ def squared_length(x, U, z, q):
 
 
 @kernel(fastmath=FINITE)
-def scaled_length(x, u, q):
-    """q ← Σ_j (u_j x_j)² in every lane."""
+def scaled_length(x, mean, u, q):
+    """q ← Σ_j (u_j (x_j − mean_j))² in every lane."""
     for lane in range(LANES):
         q[lane] = 0.0
     for j in range(len(x)):
-        y, s = x[j], u[j] * u[j]
+        x_j, m, s = x[j], mean[j], u[j] * u[j]
         for lane in range(LANES):
-            q[lane] += s * y[lane] * y[lane]
+            d = x_j[lane] - m
+            q[lane] += s * d * d
 
 
 @kernel(fastmath=SAFE)
@@ -127,29 +137,38 @@ def lane_sum(v):
 
 
 @kernel(fastmath=FINITE)
-def add_products(r, x, z, first, second, whole):
-    """Add Σ r x and, if wanted, Σ r x xᵀ (upper triangle) or its diagonal alone."""
-    p = len(x)
-    for j in range(p):
-        x_j = x[j]
+def add_squares(r, x, mean, first, second):
+    """Add Σ r d and the diagonal of Σ r d dᵀ, where d = x − mean."""
+    for j in range(len(x)):
+        x_j, m = x[j], mean[j]
+        s = t = 0.0
         for lane in range(LANES):
-            z[lane] = r[lane] * x_j[lane]
-        first[j] += lane_sum(z)
-        if whole == 0:
-            s = 0.0
+            d = x_j[lane] - m
+            z = r[lane] * d
+            s += z
+            t += z * d
+        first[j] += s
+        second[j] += t
+
+
+@kernel(fastmath=FINITE)
+def add_products(r, d, z, first, second):
+    """Add Σ r d and, unless `second` has no rows, the upper triangle of Σ r d dᵀ."""
+    for j in range(len(d)):
+        d_j, s = d[j], 0.0
+        for lane in range(LANES):
+            z[lane] = r[lane] * d_j[lane]
+            s += z[lane]
+        first[j] += s
+        for c in range(j, len(second)):
+            d_c, s = d[c], 0.0
             for lane in range(LANES):
-                s += z[lane] * x_j[lane]
-            second[0, j] += s
-        elif whole == 1:
-            for c in range(j, p):
-                x_c, s = x[c], 0.0
-                for lane in range(LANES):
-                    s += z[lane] * x_c[lane]
-                second[j, c] += s
+                s += z[lane] * d_c[lane]
+            second[j, c] += s
 
 
 @kernel
-def expect(X, first, last, w, mu, U, full, const, whole, lp, x, work, N, S1, S2, out):
+def expect(X, first, last, w, mu, U, full, const, whole, lp, x, d, work, N, S1, S2, out):
     """(2) and the sums of (3) about the means, over some rows.
 
     U is (K, p, p) and `full`, or (K, 1, p). `whole` is 1 for second moments, 0 for their diagonal,
@@ -159,34 +178,38 @@ def expect(X, first, last, w, mu, U, full, const, whole, lp, x, work, N, S1, S2,
     z, q, peak, total, spread = work[0], work[1], work[2], work[3], work[4]
     for start in range(first, last, LANES):
         size = min(LANES, last - start)
+        load(X, start, size, x)
         for k in range(K):
-            load(X, start, size, mu[k], x)
             if full:
-                squared_length(x, U[k], z, q)
+                subtract(x, mu[k], d)
+                squared_length(d, U[k], z, q)
             else:
-                scaled_length(x, U[k, 0], q)
+                scaled_length(x, mu[k], U[k, 0], q)
             for lane in range(LANES):
                 lp[k, lane] = const[k] - 0.5 * q[lane]
         soften(lp, size, w, start, peak, total, spread, out)
         for k in range(K):
             s = lane_sum(lp[k])
             N[k] += s
-            if s > 0.0:
-                load(X, start, size, mu[k], x)
-                add_products(lp[k], x, z, S1[k], S2[k], whole)
+            if s > 0.0 and whole == 0:
+                add_squares(lp[k], x, mu[k], S1[k], S2[k, 0])
+            elif s > 0.0:
+                subtract(x, mu[k], d)
+                add_products(lp[k], d, z, S1[k], S2[k])
 
 
 @kernel
-def log_densities(X, first, last, mu, U, full, const, x, work, out):
+def log_densities(X, first, last, mu, U, full, const, x, d, work, out):
     """out[i, k] ← const_k − ½ ‖U_kᵀ(x_i − μ_k)‖²"""
     for start in range(first, last, LANES):
         size = min(LANES, last - start)
+        load(X, start, size, x)
         for k in range(len(mu)):
-            load(X, start, size, mu[k], x)
             if full:
-                squared_length(x, U[k], work[0], work[1])
+                subtract(x, mu[k], d)
+                squared_length(d, U[k], work[0], work[1])
             else:
-                scaled_length(x, U[k, 0], work[1])
+                scaled_length(x, mu[k], U[k, 0], work[1])
             for lane in range(size):
                 out[start + lane, k] = const[k] - 0.5 * work[1, lane]
 
@@ -246,10 +269,10 @@ def expectations(X: Any, w: Any, bells: Bells, log_weights: Any, whole: int) -> 
     def of(part: slice) -> Moments:
         rows = {0: 1, 1: p, 2: 0}[whole]
         found = Moments(np.zeros(K), np.zeros((K, p)), np.zeros((K, rows, p)), np.zeros(2))
-        lp, x, work = np.empty((K, LANES)), np.empty((p, LANES)), np.empty((5, LANES))
+        lp, x, d = np.empty((K, LANES)), np.empty((p, LANES)), np.empty((p, LANES))
         expect(
             X, part.start, part.stop, w, bells.mu, bells.U, bells.full, const, whole,
-            lp, x, work, *found,
+            lp, x, d, np.empty((5, LANES)), *found,
         )  # fmt: skip
         return found
 
@@ -274,8 +297,8 @@ def weighted_log_densities(X: Any, bells: Bells, log_weights: Any) -> Any:
     const, out = bells.constants() + log_weights, np.empty((len(X), K))
 
     def of(part: slice) -> None:
-        x, work = np.empty((p, LANES)), np.empty((2, LANES))
-        log_densities(X, part.start, part.stop, bells.mu, bells.U, bells.full, const, x, work, out)
+        x, d, work = np.empty((p, LANES)), np.empty((p, LANES)), np.empty((2, LANES))
+        log_densities(X, part.start, part.stop, *bells, const, x, d, work, out)
 
     run(of, parts_of(X, K))
     return out

@@ -152,6 +152,8 @@ class NearestCentroid(ClassifierMixin, BaseEstimator):
             uniform = np.full(len(counts), 1.0 / len(counts))
             return counts / counts.sum() if self.priors == "empirical" else uniform
         priors = np.asarray(self.priors, dtype=float)
+        if priors.shape != counts.shape:
+            raise ValueError(f"priors must be one number for each of {len(counts)} classes.")
         if (priors < 0).any():
             raise ValueError("priors must be non-negative")
         if not np.isclose(priors.sum(), 1.0):

@@ -17,6 +17,8 @@ References
 Goldberger, Hinton, Roweis, Salakhutdinov: Neighbourhood components analysis. NIPS 17 (2005).
 """
 
+import sys
+import time
 import warnings
 from numbers import Integral, Real
 
@@ -156,15 +158,20 @@ class NeighborhoodComponentsAnalysis(
         codes = np.unique(y, return_inverse=True)[1]
         init = self._checked_start(X)
         self.random_state_ = check_random_state(self.random_state)
+        begin = time.perf_counter()
         start = self._start(X, codes, init)
         self.n_iter_ = 0
+        if self.verbose:
+            header = f"{'Iteration':>10} {'Objective Value':>20} {'Time(s)':>10}"
+            for line in ("", header, "-" * len(header)):
+                say(self, line)
 
         def after_step(intermediate_result):
             if self.callback is not None:
                 self.callback(intermediate_result.x, self.n_iter_)
             if self.verbose:
-                objective = -intermediate_result.fun
-                say(self, f"Iteration {self.n_iter_}, objective {objective:.6g}")
+                F, seconds = -intermediate_result.fun, time.perf_counter() - begin
+                say(self, f"{self.n_iter_:>10} {F:>20.6e} {seconds:>10.2f}")
             self.n_iter_ += 1
 
         found = minimize(
@@ -177,6 +184,8 @@ class NeighborhoodComponentsAnalysis(
             callback=after_step,
         )
         self.components_ = found.x.reshape(-1, X.shape[1])
+        if self.verbose:
+            say(self, f"Training took {time.perf_counter() - begin:8.2f}s.")
         if self.verbose and not found.success:
             warnings.warn(
                 f"[{type(self).__name__}] NCA did not converge: {found.message}",
@@ -237,10 +246,16 @@ class NeighborhoodComponentsAnalysis(
             return np.eye(k, p)
         if init == "random":
             return self.random_state_.standard_normal(size=(k, p))
+        begin = time.perf_counter()
         if init == "pca":
-            return PCA(n_components=k, random_state=self.random_state_).fit(X).components_
-        lda = LinearDiscriminantAnalysis(n_components=k).fit(X, codes)
-        return lda.scalings_.T[:k]
+            what = "principal components"
+            L = PCA(n_components=k, random_state=self.random_state_).fit(X).components_
+        else:
+            what = "most discriminative components"
+            L = LinearDiscriminantAnalysis(n_components=k).fit(X, codes).scalings_.T[:k]
+        if self.verbose:
+            sys.stdout.write(f"Finding {what}... done in {time.perf_counter() - begin:5.2f}s\n")
+        return L
 
     def transform(self, X):
         """Return LX for every row.

@@ -287,10 +287,12 @@ class NeighboursBase(MultiOutputMixin, BaseEstimator):
             return validate_data(self, X, reset=False, ensure_all_finite="allow-nan", order="C")
         X = new_rows(self, X, accept_sparse="csr")
         if sp.issparse(X) and self._index is not None:
-            raise ValueError(
-                f"{self._fit_method} does not work with sparse matrices. Densify the data, "
-                "or set algorithm='brute'"
-            )
+            if self._fit_method != "brute":
+                raise ValueError(
+                    f"{self._fit_method} does not work with sparse matrices. Densify the data, "
+                    "or set algorithm='brute'"
+                )
+            self._check_sparse_metric()
         return X
 
     def _nearest(self, X, k):
@@ -299,7 +301,7 @@ class NeighboursBase(MultiOutputMixin, BaseEstimator):
             check_sphere(self.n_features_in_)
         own = np.arange(self.n_samples_fit_) if X is None else None
         X = self._fit_X if X is None else X
-        if self._index is not None:
+        if self._index is not None and not sp.issparse(X):
             return self._index.nearest(X, k, own, self.n_jobs)
         if sp.issparse(X) and self.metric == "precomputed":
             return nearest_of_graph(X, k, own)
@@ -326,7 +328,7 @@ class NeighboursBase(MultiOutputMixin, BaseEstimator):
             check_sphere(self.n_features_in_)
         own = np.arange(self.n_samples_fit_) if X is None else None
         X = self._fit_X if X is None else X
-        if self._index is not None:
+        if self._index is not None and not sp.issparse(X):
             return self._index.within(X, radius, own, self.n_jobs)
         if sp.issparse(X) and self.metric == "precomputed":
             near = X.data <= radius

@@ -59,7 +59,7 @@ class SpaceTreeBase:
         self._build()
 
     def _queries(self, X):
-        X = np.asarray(X, dtype=np.float64)
+        X = check_array(X, dtype=np.float64, ensure_2d=False, allow_nd=True)
         X = X.reshape(1, -1) if X.ndim == 1 else X
         if X.shape[-1] != self.data.shape[1]:
             raise ValueError("query data dimension must match training data dimension")
@@ -91,6 +91,8 @@ class SpaceTreeBase:
         i : ndarray of shape (n_queries, k)
         """
         X, shape = self._queries(X)
+        if k < 1:
+            raise ValueError(f"k must be >= 1, got {k}.")
         if k > len(self.data):
             raise ValueError("k must be less than or equal to the number of training points")
         D, N = self.index.nearest(X, k)
@@ -121,7 +123,10 @@ class SpaceTreeBase:
         if sort_results and not return_distance:
             raise ValueError("return_distance must be True if sort_results is True")
         X, shape = self._queries(X)
-        r = np.broadcast_to(np.asarray(r, dtype=float), shape).ravel()
+        r = np.asarray(r, dtype=float)
+        if r.ndim > 0 and r.shape != shape:
+            raise ValueError(f"r must be a number, or of shape {shape}; got {r.shape}.")
+        r = np.broadcast_to(r, shape).ravel()
         if count_only:
             return count_within(self.index, X, r).reshape(shape)
         start, D, N = self.index.within(X, r)

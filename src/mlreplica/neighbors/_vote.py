@@ -90,6 +90,10 @@ class Vote:
         """Each training row as predicted from the others: (2)."""
         return self.predict(None)
 
+    def __dir__(self):
+        """Names without `loo_predict_`, so that a look at the model does not search."""
+        return [n for n in object.__dir__(self) if n != "loo_predict_" and hasattr(self, n)]
+
     def _neighbours(self, X):
         """(start, distances, indices) of the neighbours of each row."""
         if hasattr(self, "radius_neighbors"):
@@ -253,7 +257,7 @@ PARAMETERS = """algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="
     metric : str or callable, default="minkowski"
         A name, "precomputed", or a function of two rows, which is compiled.
     metric_params : dict, default=None
-        Parameters of the metric.
+        Parameters of the metric, by name; of a function too, which is compiled for them.
     n_jobs : int, default=None
         Threads; None for all."""
 ATTRIBUTES = """effective_metric_ : str or callable

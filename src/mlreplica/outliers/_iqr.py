@@ -3,14 +3,14 @@ r"""Fences: how many boxes outside of the box?
 The box of a column reaches from its first quartile Q₁ to its third Q₃. Tukey's fences stand 1.5
 times its length outside of it,
 
-    [Q₁ − k (Q₃ − Q₁),  Q₃ + k (Q₃ − Q₁)],      k = 1.5,                                     (5)
+    [Q₁ − c (Q₃ − Q₁),  Q₃ + c (Q₃ − Q₁)],      c = 1.5,                                     (5)
 
 and of normal values seven in a thousand lie beyond them. The deviation of an entry is how many
 lengths it lies outside of the box,
 
     d_ij = −(Q₁ − x_ij)₊ / (Q₃ − Q₁) + (x_ij − Q₃)₊ / (Q₃ − Q₁),                             (6)
 
-so the fences are at |d| = k. A quarter of the rows cannot move them far, and an asymmetric column
+so the fences are at |d| = c. A quarter of the rows cannot move them far, and an asymmetric column
 has asymmetric fences. If half of the values are equal the box may have no length; the mean distance
 from the median, times √(π/2) · 2Φ⁻¹(¾), then takes its place.
 """
@@ -30,7 +30,7 @@ class IQR(ColumnDetector):
     Parameters
     ----------
     threshold : float, default=1.5
-        k of (5): how many lengths of the box the fences are outside of it; 3 is "far out".
+        c of (5): how many lengths of the box the fences are outside of it; 3 is "far out".
     contamination : "auto" or float, default="auto"
         The share of outliers among the training rows, in (0, 0.5], in place of the threshold.
 

@@ -7,15 +7,16 @@ models, with p the number of columns of X, which every fitted model knows.
 
 import numpy as np
 
+from mlreplica.calibration import CalibratedMember
 from mlreplica.core.card import card_of
 from mlreplica.core.growth.tree import Tree
-from mlreplica.core.inputs import Inputs
 from mlreplica.ensemble.histogram.predict import HistTree
 from mlreplica.ensemble.isolation.trees import Forest
 
 from ._container import require
 from ._numeric_checks import NUMERIC
 from ._trees import isolation_columns
+from ._types import PRIVATE
 
 MOST = 254  # thresholds of a column, so that its codes are bytes
 
@@ -26,7 +27,11 @@ def check(kind, state):
     The card of an estimator names its checks; a file of an estimator without checks is refused.
     """
     require(all(isinstance(name, str) for name in state), f"an attribute of {kind.__name__}")
-    if kind is Inputs or kind.__module__.startswith("sklearn.") or kind.__name__ == "Columns":
+    if (
+        kind in PRIVATE.values()
+        or kind.__module__.startswith("sklearn.")
+        or kind.__name__ == "Columns"
+    ):
         return
     checks = getattr(card_of(kind), "checks", None)
     if checks is None:
@@ -138,6 +143,17 @@ def alike(trees, p):
     require(len(trees) > 0 and all(isinstance(tree, Tree) for tree in trees), "a tree")
     require(all(tree.n_features == p for tree in trees), "the columns of a tree")
     require(len({tree.value.shape[1:] for tree in trees}) == 1, "the leaves of a tree")
+
+
+def calibrated(state):
+    """Members for the same classes, each with a curve or more."""
+    classes(state)
+    found = state["calibrated_classifiers_"]
+    require(isinstance(found, list) and len(found) > 0, "calibrated_classifiers_")
+    for member in found:
+        require(type(member) is CalibratedMember and member.calibrators, "a calibrated classifier")
+        same = np.array_equal(member.classes, state["classes_"])
+        require(same and np.isin(member.estimator.classes_, member.classes).all(), "classes_")
 
 
 def boosted(state):
@@ -525,6 +541,7 @@ FAMILIES = {
     "one_tree": (("tree_",), one_tree),
     "forest": (("_trees",), forest),
     "members": (("estimators_",), members),
+    "calibrated": (("classes_", "calibrated_classifiers_"), calibrated),
     "boosted": (("_predictors",), boosted),
     "isolation": (("_forests",), isolation),
     "centres": (("cluster_centers_",), centres),

@@ -72,6 +72,14 @@ def splines(state):
     require(type(state.get("n_features_out_")) is int, "n_features_out_")
 
 
+def curve(state):
+    """Corners of a curve: x that ascends, and a value at each."""
+    x = state["X_thresholds_"]
+    require(isinstance(x, np.ndarray) and x.ndim == 1 and len(x) > 0, "X_thresholds_")
+    require(is_numbers(x, x.shape) and (np.diff(x) > 0).all(), "X_thresholds_")
+    require(is_numbers(state["y_thresholds_"], x.shape), "y_thresholds_")
+
+
 def is_numbers(value, shape, kind="f"):
     """Whether `value` is an array of this shape and kind."""
     return isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind == kind
@@ -86,4 +94,5 @@ NUMERIC = {
     "powers": (("lambdas_",), powers),
     "bins": (("bin_edges_", "n_bins_"), bins),
     "splines": (("_t",), splines),
+    "isotonic": (("X_thresholds_", "y_thresholds_"), curve),
 }

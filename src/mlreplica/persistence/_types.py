@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 import mlreplica
 from mlreplica import feature_selection
+from mlreplica.calibration import CalibratedMember, Sigmoid, Temperature
 from mlreplica.core.card import card_of
 from mlreplica.core.formulas.kernel_words import inverse_lengths
 from mlreplica.core.inputs import Inputs
@@ -22,6 +23,7 @@ SKLEARN = {
     "feature_extraction": "DictVectorizer",
     "feature_extraction.text": "CountVectorizer TfidfTransformer TfidfVectorizer",
     "feature_selection": "VarianceThreshold",
+    "frozen": "FrozenEstimator",
     "impute": "MissingIndicator SimpleImputer",
     "multiclass": "OneVsOneClassifier OneVsRestClassifier",
     "multioutput": "MultiOutputClassifier MultiOutputRegressor",
@@ -31,7 +33,9 @@ SKLEARN = {
     "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler StandardScaler "
     "TargetEncoder",
 }
-PRIVATE = {"mlreplica.Inputs": Inputs}  # what estimators hold that is none itself
+PRIVATE = {  # what estimators hold that is none itself
+    f"mlreplica.{kind.__name__}": kind for kind in (Inputs, CalibratedMember, Sigmoid, Temperature)
+}
 COLUMNS = "mlreplica.cli.columns.Columns"  # the first step of what `mlreplica fit` writes
 SCORES = (
     "chi2", "f_classif", "f_regression", "mutual_info_classif", "mutual_info_regression",
@@ -83,8 +87,8 @@ def class_of(name):
 
 def name_of(kind, where="model"):
     """The public name of a class on the list."""
-    if kind is Inputs:
-        return "mlreplica.Inputs"
+    if kind in PRIVATE.values():
+        return f"mlreplica.{kind.__name__}"
     if f"{kind.__module__}.{kind.__name__}" == COLUMNS:
         return COLUMNS
     name = f"{public_module(kind)}.{kind.__name__}"

@@ -29,12 +29,20 @@ from sklearn.utils import Bunch
 
 from mlreplica import kernels, losses
 from mlreplica.core.growth.tree import Tree
-from mlreplica.core.inputs import Inputs
 
 from ._checks import check
 from ._container import DTYPE, require
 from ._trees import TREES
-from ._types import AGAIN, LEFT_OUT, class_of, function_of, make_again, name_of, name_of_function
+from ._types import (
+    AGAIN,
+    LEFT_OUT,
+    PRIVATE,
+    class_of,
+    function_of,
+    make_again,
+    name_of,
+    name_of_function,
+)
 
 PLAIN = (bool, int, float, str, type(None))
 INDICES = "indices", "indptr"
@@ -83,7 +91,7 @@ class Writer:
                 return {"@": tag, "parts": {k: self(v, where) for k, v in parts.items()}}
         if isinstance(value, BaseEstimator):
             return self.state(value, value.__getstate__(), where)
-        if type(value) is Inputs:
+        if type(value) in PRIVATE.values():
             return self.state(value, vars(value), where)
         return self.other(value, where)
 

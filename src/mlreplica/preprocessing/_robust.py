@@ -134,22 +134,29 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
         self : RobustScaler
         """
         X = rows_to_fit(self, X, accept_sparse="csc")
-        low, high = self.quantile_range
-        if not 0 <= low <= high <= 100:
-            raise ValueError(f"Invalid quantile range: {self.quantile_range}")
+        low, high = self._checked_range()
         if is_sparse(X) and self.with_centering:
             raise ValueError(CENTRE)
         weight = weights_of(sample_weight, X)
-        self.center_ = self.scale_ = None
         if not (self.with_centering or self.with_scaling):
+            self.center_ = self.scale_ = None
             return self
-        bottom, middle, top = column_quantiles(X, [low / 100, 0.5, high / 100], weight)
-        if self.with_centering:
-            self.center_ = middle
-        if self.with_scaling:
-            self.scale_ = nonzero(top - bottom)
-            if self.unit_variance:
-                self.scale_ /= ndtri(high / 100) - ndtri(low / 100)
+        return self._publish(*column_quantiles(X, [low / 100, 0.5, high / 100], weight))
+
+    def _checked_range(self):
+        """The parameter quantile_range."""
+        low, high = self.quantile_range
+        if not 0 <= low <= high <= 100:
+            raise ValueError(f"Invalid quantile range: {self.quantile_range}")
+        return low, high
+
+    def _publish(self, bottom, middle, top):
+        """Set the attributes from three quantiles of every column."""
+        self.center_ = middle if self.with_centering else None
+        self.scale_ = nonzero(top - bottom) if self.with_scaling else None
+        if self.with_scaling and self.unit_variance:
+            low, high = self.quantile_range
+            self.scale_ /= ndtri(high / 100) - ndtri(low / 100)
         return self
 
     def transform(self, X):

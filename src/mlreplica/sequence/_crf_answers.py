@@ -268,4 +268,8 @@ class CRFAnswers:
 
 def as_objects(lists):
     """An array of lists; as in sklearn-crfsuite, one with two axes if they are of equal length."""
-    return np.array(lists, dtype=object)
+    if len(set(map(len, lists))) == 1:
+        return np.array(lists, dtype=object)
+    found = np.empty(len(lists), dtype=object)  # NumPy would look into every list
+    found[:] = lists
+    return found

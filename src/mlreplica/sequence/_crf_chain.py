@@ -21,24 +21,46 @@ from mlreplica.core.compile.threads import run
 
 from ._lattice import pieces, walk_lattice
 
+NARROW = 4  # an attribute with a quarter of the labels has a row with all of them
+
 
 @kernel(borrow=True)
-def add_scores(indptr, columns, values, starts, labels, w, out, first, last):
-    """out[t, j] = Σ_a v_ta w_aj of rows first … last−1."""
+def add_scores(indptr, columns, values, starts, labels, w, wide, table, out, first, last):
+    """out[t, j] = Σ_a v_ta w_aj of rows first … last−1; a has row wide[a] of `table`, or −1."""
+    L = out.shape[1]
     for t in range(first, last):
-        for j in range(out.shape[1]):
-            out[t, j] = 0.0
+        row = out[t]
+        for j in range(L):
+            row[j] = 0.0
         for k in range(indptr[t], indptr[t + 1]):
             v, a = values[k], columns[k]
-            for f in range(starts[a], starts[a + 1]):
-                out[t, labels[f]] += v * w[f]
+            if wide[a] >= 0:
+                weights = table[wide[a]]
+                for j in range(L):
+                    row[j] += v * weights[j]
+            else:
+                for f in range(starts[a], starts[a + 1]):
+                    row[labels[f]] += v * w[f]
     return 0
 
 
 @kernel(borrow=True)
-def add_expected(indptr, rows, values, starts, labels, gamma, g, first, last):
-    """g_aj = Σ_t v_ta γ_tj of the attributes first … last−1, by columns of the matrix."""
+def add_expected(indptr, rows, values, starts, labels, wide, gamma, sums, g, first, last):
+    """g_aj = Σ_t v_ta γ_tj of the attributes first … last−1, by columns of the matrix.
+
+    Where an attribute has a wide row, all labels are summed, in `sums`.
+    """
     for a in range(first, last):
+        if wide[a] >= 0:
+            for j in range(len(sums)):
+                sums[j] = 0.0
+            for k in range(indptr[a], indptr[a + 1]):
+                v, t = values[k], rows[k]
+                for j in range(len(sums)):
+                    sums[j] += v * gamma[t, j]
+            for f in range(starts[a], starts[a + 1]):
+                g[f] = sums[labels[f]]
+            continue
         for f in range(starts[a], starts[a + 1]):
             g[f] = 0.0
         for k in range(indptr[a], indptr[a + 1]):
@@ -57,10 +79,18 @@ class Features:
         Attribute a has the labels labels[starts[a]:starts[a + 1]]; a weight each.
     pairs : ndarray of shape (m, 2)
         Transitions; their weights follow those of the attributes.
+    wide : ndarray
+        Attributes with most of the labels have a row with all of them, in a table that is filled
+        at every evaluation: adding a whole row needs no index per label. −1 for the others.
     """
 
     def __init__(self, starts, labels, pairs, n_labels):
         self.starts, self.labels, self.pairs, self.n_labels = starts, labels, pairs, n_labels
+        counts = np.diff(starts)
+        many = counts * NARROW >= n_labels
+        self.wide = np.where(many, np.cumsum(many) - 1, -1)
+        self.in_table = np.repeat(many, counts)
+        self.cells = np.repeat(self.wide, counts)[self.in_table], labels[self.in_table]
 
     @property
     def size(self):
@@ -77,7 +107,10 @@ class Features:
         """Score of every label for every item."""
         M = items.matrix
         out = np.empty((M.shape[0], self.n_labels))
-        arrays = M.indptr, M.indices, M.data, self.starts, self.labels, w, out
+        table = np.zeros((self.wide.max(initial=-1) + 1, self.n_labels))
+        table[self.cells] = w[: len(self.labels)][self.in_table]
+        matrix, weights = (M.indptr, M.indices, M.data), (self.starts, self.labels, w)
+        arrays = *matrix, *weights, self.wide, table, out
         tasks = pieces(M.indptr, least=20_000)
         run(lambda first, last: add_scores(*arrays, first, last), *zip(*tasks, strict=True))
         return out
@@ -161,9 +194,13 @@ class ChainLikelihood:
         """Σ_t v_ta γ_tj of all pairs (a, j) that have a weight; transitions are to follow."""
         F, (indptr, rows, _) = self.features, self.columns
         g = np.empty(F.size)
-        arrays = indptr, rows, values, F.starts, F.labels, gamma, g
+        arrays = indptr, rows, values, F.starts, F.labels, F.wide, gamma
         tasks = pieces(indptr, least=20_000)
-        run(lambda first, last: add_expected(*arrays, first, last), *zip(*tasks, strict=True))
+
+        def task(first, last):
+            add_expected(*arrays, np.empty(F.n_labels), g, first, last)
+
+        run(task, *zip(*tasks, strict=True))
         return g
 
 

@@ -25,7 +25,8 @@ class MultinomialHMM(SymbolsHMM):
     n_components : int, default=1
         Number of states.
     n_trials : int or array-like of int, default=None
-        Trials of each row; by default what each row adds up to. `sample` needs one number.
+        Trials of each row; by default what each row adds up to. `sample` needs one
+        number, or a fit to rows with the same sum.
     startprob_prior, transmat_prior : float or array-like, default=1.0
         Dirichlet priors of `startprob_` and of the rows of `transmat_`; 1 is none.
     algorithm : {"viterbi", "map"}, default="viterbi"
@@ -117,6 +118,7 @@ class MultinomialHMM(SymbolsHMM):
     def _shape_of(self, X):
         self._n_symbols = X.shape[1]
         totals = X.sum(axis=1)
+        self._totals = np.unique(totals[~np.isnan(totals)])
         if self.n_trials is not None and not ((totals == self.n_trials) | np.isnan(totals)).all():
             raise ValueError("Total count for each sample should add up to the number of trials")
 
@@ -143,7 +145,8 @@ class MultinomialHMM(SymbolsHMM):
         return {"counts": gamma.T @ np.nan_to_num(X)}
 
     def _draw(self, state, rng):
-        trials = np.unique(self.n_trials) if self.n_trials is not None else ()
+        given = self.n_trials is not None
+        trials = np.unique(self.n_trials) if given else vars(self).get("_totals", ())
         if len(trials) != 1:
             raise ValueError("For sampling, a single n_trials must be given")
         return rng.multinomial(trials[0], self.emissionprob_[state])

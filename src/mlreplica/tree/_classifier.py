@@ -43,7 +43,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     class_weight : dict, list of dict or "balanced", default=None
         Factors of the weights of each class's rows.
     ccp_alpha : float, default=0.0
-        The price of a leaf in minimal cost-complexity pruning.
+        The penalty per leaf in minimal cost-complexity pruning.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: the probability of the second class must not fall as the feature grows, -1: not rise.
     categorical_features : array-like of {bool, int, str} or "from_dtype", default=None

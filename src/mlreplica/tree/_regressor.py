@@ -41,7 +41,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
     min_impurity_decrease : float, default=0.0
         The least fall of impurity, times the node's share of weight, that is worth a split.
     ccp_alpha : float, default=0.0
-        The price of a leaf in minimal cost-complexity pruning.
+        The penalty per leaf in minimal cost-complexity pruning.
     monotonic_cst : array-like of int of shape (n_features,), default=None
         1: predictions must not fall as the feature grows, -1: not rise, 0: anything.
     categorical_features : array-like of {bool, int, str} or "from_dtype", default=None

@@ -213,6 +213,74 @@ def prefetch_vector(x: Any) -> None:
         prefetch_item(x, k)
 
 
+def _tile(context: Any) -> int:
+    """Bytes of a row of a tile: two registers, so that four rows of sums fit into all of them."""
+    _, cpu, features = context.codegen().magic_tuple()
+    return 128 if "+avx512f" in features or cpu == "x86-64-v4" else 64
+
+
+@intrinsic(lambda C, Y, out: np.dot(C.T, Y, out=out))
+def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
+    """out ← CᵀY for contiguous C (p, 4), Y (p, m) and out (4, m), m a multiple of 32.
+
+    All sums of a tile stay in registers, which LLVM does for no loop over arrays.
+    """
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        arrays = [
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args, args, strict=True)
+        ]
+        c, y, sums = (array.data for array in arrays)
+        p, m = cgutils.unpack_tuple(builder, arrays[1].shape)
+        item = C.dtype.bitwidth // 8
+        lanes, word = _tile(context) // item, ir.IntType(64)
+        vector = ir.VectorType(context.get_data_type(C.dtype), lanes)
+        first_lane = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        nothing, fuse = ir.Constant(vector, ir.Undefined), ("contract",)
+
+        def at(pointer: Any, *terms: Any) -> Any:
+            where = builder.gep(pointer, [functools.reduce(builder.add, terms)])
+            return builder.bitcast(where, vector.as_pointer())
+
+        def everywhere(value: Any) -> Any:
+            lane = builder.insert_element(nothing, value, ir.IntType(32)(0))
+            return builder.shuffle_vector(lane, nothing, first_lane)
+
+        with cgutils.for_range(builder, builder.udiv(m, word(lanes))) as columns:
+            start, before = builder.mul(columns.index, word(lanes)), builder.block
+            body, done = (builder.append_basic_block(name) for name in ("tile", "tile_end"))
+            builder.cbranch(builder.icmp_signed(">", p, word(0)), body, done)
+            builder.position_at_end(body)
+            j, totals = builder.phi(word), [builder.phi(vector) for _ in range(4)]
+            x = builder.load(at(y, start, builder.mul(j, m)), align=item)
+            grown = []
+            for t, total in enumerate(totals):
+                entry = builder.gep(c, [builder.add(builder.mul(j, word(4)), word(t))])
+                product = builder.fmul(everywhere(builder.load(entry)), x, flags=fuse)
+                grown.append(builder.fadd(product, total, flags=fuse))
+            after = builder.add(j, word(1))
+            builder.cbranch(builder.icmp_signed("<", after, p), body, done)
+            zero = ir.Constant(vector, [0.0] * lanes)
+            for phi, begin, end in zip(
+                [j, *totals], [word(0), zero, zero, zero, zero], [after, *grown], strict=True
+            ):
+                phi.add_incoming(begin, before)
+                phi.add_incoming(end, body)
+            builder.position_at_end(done)
+            for t, value in enumerate(grown):
+                grown[t] = builder.phi(vector)
+                grown[t].add_incoming(zero, before)
+                grown[t].add_incoming(value, body)
+            for t, value in enumerate(grown):
+                builder.store(value, at(sums, start, builder.mul(word(t), m)), align=item)
+        return context.get_dummy_value()
+
+    return types.void(C, Y, out), emit
+
+
 @intrinsic(lambda x, k: int(x[k]))
 def load_word(context: Any, x: Any, k: Any) -> Any:
     """x[k] of an int64 array that other threads write to."""

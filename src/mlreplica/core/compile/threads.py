@@ -48,6 +48,8 @@ def run(
 ) -> list[Any]:
     """list(map(function, *iterables)) on the pool; the first error is raised at the end."""
     tasks = list(zip(*iterables, strict=True))
+    if n_jobs is None and len(tasks) == 1:  # counting threads takes 5 µs
+        return [function(*tasks[0])]
     threads = min(n_threads(n_jobs), len(tasks))
     if threads <= 1:
         return [function(*task) for task in tasks]
@@ -127,26 +129,36 @@ class _OneBlasThread:
 
     def __init__(self) -> None:
         self.lock, self.users = threading.Lock(), 0
-        self.limit: Any = None
+        self.limited: list[tuple[Any, int | None]] = []  # libraries, and how many threads each had
 
     def __enter__(self) -> None:
         with self.lock:
-            if self.users == 0:
-                self.limit = _libraries().limit(limits=1, user_api="blas")
+            if self.users == 0:  # asked one by one: ThreadpoolController.limit takes 30 µs
+                self.limited = [(blas, blas.num_threads) for blas in _libraries()]
+                for blas, threads in self.limited:
+                    if threads != 1:
+                        blas.set_num_threads(1)
             self.users += 1
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
             self.users -= 1
             if self.users == 0:
-                self.limit.restore_original_limits()
+                self.restore()
+
+    def restore(self) -> None:
+        """Give every library the threads that it had."""
+        for blas, threads in self.limited:
+            if threads is not None and threads != 1:
+                blas.set_num_threads(threads)
 
 
 @functools.cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> list[Any]:
     import scipy.linalg  # noqa: F401  its BLAS must be loaded to be found
 
-    return ThreadpoolController()
+    found = ThreadpoolController().lib_controllers
+    return [library for library in found if library.user_api == "blas"]
 
 
 @functools.cache
@@ -162,7 +174,7 @@ def _after_fork() -> None:
     global _one_blas_thread
     _pool.cache_clear()
     if _one_blas_thread.users:
-        _one_blas_thread.limit.restore_original_limits()
+        _one_blas_thread.restore()
     _one_blas_thread = _OneBlasThread()
 
 

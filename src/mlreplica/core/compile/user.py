@@ -16,8 +16,8 @@ compiles that file as any other and keeps its code, so another process, with oth
 types, finds it. Only the public interface of Numba is used.
 
 `Unit` collects functions. `Unit.bind` returns a function of the text, compiled, that has its
-captured values; `Unit.address` is that of a C function of the text, which a kernel calls by
-`call_at`. What cannot be compiled is a `NotCompilableError`, which says why.
+captured values; `Unit.address` is that of a C function of the text, which a kernel calls
+(`addresses.py`). What cannot be compiled is a `NotCompilableError`, which says why.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ from typing import Any
 
 import numpy as np
 
+from . import addresses
 from .fingerprint import fingerprint
-from .intrinsics import Intrinsic, intrinsic
+from .intrinsics import Intrinsic
 from .jit import PURE_PYTHON, SAFE, CompiledFunction, import_numba
 
 logger = logging.getLogger("mlreplica")
@@ -54,34 +55,6 @@ compiled: dict[str, Any] = {}  # what this process has compiled, by the hash of 
 
 class NotCompilableError(TypeError):
     """Why a function runs as plain Python."""
-
-
-@intrinsic(lambda f, x, g, table: f(x, g, table))
-def call_at(context: Any, address: Any, x: Any, g: Any, table: Any) -> Any:
-    """What the C function double f(double *x, double *g, int64 *table) at an address returns."""
-    from llvmlite import ir
-    from numba.core import types as kinds
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = [
-            context.make_array(kind)(context, builder, value=value).data
-            for kind, value in zip(signature.args[1:], args[1:], strict=True)
-        ]
-        function = ir.FunctionType(ir.DoubleType(), [pointer.type for pointer in data])
-        return builder.call(builder.inttoptr(args[0], function.as_pointer()), data)
-
-    return kinds.float64(kinds.int64, x, g, table), emit
-
-
-@intrinsic(lambda address: address)
-def pointer_at(context: Any, address: Any) -> Any:
-    """An address as a pointer, for `numba.carray`."""
-    from numba.core import types as kinds
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(kinds.voidptr))
-
-    return kinds.voidptr(kinds.int64), emit
 
 
 def plain_function(function: Any) -> Any:
@@ -348,7 +321,8 @@ class Unit:
         numba = import_numba()
         body = "\n\n\n".join([*self.texts, text])
         kinds = {key: kind_of(value) for key, value in self.values.items()}
-        version = Path(__file__).read_bytes(), numba.__version__, sys.version_info[:2]
+        ours = [Path(str(file)).read_bytes() for file in (__file__, addresses.__file__)]
+        version = ours, numba.__version__, sys.version_info[:2]
         stamp = repr((body, self.stamps, kinds, version))
         key = hashlib.sha256(stamp.encode()).hexdigest()[:24]
         if self.kept and key in compiled:
@@ -357,7 +331,9 @@ class Unit:
         module = types.ModuleType(f"mlreplica_user_{key}")
         sys.modules[module.__name__] = module  # where Numba looks for the globals of kept code
         space = vars(module)
-        space |= {**self.space, "carray": numba.carray, "pointer_at": pointer_at}
+        given = {"carray": numba.carray, "pointer_at": addresses.pointer_at}
+        given["on_stack"] = addresses.on_stack
+        space |= {**self.space, **given}
         exec(compile(body, str(path or "<user>"), "exec"), space)
         for word in self.captured:
             if word != name and isinstance(space[word], types.FunctionType):

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from inspect import signature
 from math import asin, cos, sin, sqrt
 from typing import Any, TypeAlias
 
@@ -162,7 +163,7 @@ ROW_FUNCTIONS: dict[str, tuple[Callable[[Array, Array], float], bool]] = {
     "rogerstanimoto": (rogerstanimoto, True),
     "sokalmichener": (rogerstanimoto, True),
     "russellrao": (russellrao, False),
-    "sokalsneath": (sokalsneath, False),
+    "sokalsneath": (sokalsneath, True),
     "yule": (yule, False),
 }
 BOOLEAN = {
@@ -210,11 +211,24 @@ class Distance:
     @property
     def homogeneous(self) -> bool:
         """Whether rows twice as long are twice as far apart, so that units can be chosen."""
-        return self.f is None and self.name != "sqeuclidean"
+        return self.degree == 1
+
+    @property
+    def degree(self) -> int:
+        """q where rows t times as long are t^q times as far apart; 0 where there is no such q."""
+        if self.f is not None:
+            return 0
+        return 2 if self.name == "sqeuclidean" else 1
 
     def prepare(self, X: Any) -> Array:
         """T(x) for every row, as contiguous float64."""
         X = np.asarray(X, dtype=np.float64)
+        given = self.scale if self.turn is None else self.turn
+        if given is not None and len(given) != X.shape[1]:
+            raise ValueError(
+                f"metric {self.name!r} has parameters for {len(given)} columns; "
+                f"the rows have {X.shape[1]}."
+            )
         if self.turn is not None:
             X = X @ self.turn
         elif self.scale is not None:
@@ -224,10 +238,10 @@ class Distance:
         return np.ascontiguousarray(X)
 
     def reduce(self, d: Any) -> Any:
-        """The reduced distance of a distance."""
+        """The reduced distance of a distance, with its sign: no row is within a negative one."""
         if self.f is not None or self.name == "sqeuclidean" or self.code in (L1, LINF):
             return d
-        return d * d if self.code == L2 else d**self.p
+        return d * np.abs(d) if self.code == L2 else np.copysign(np.abs(d) ** self.p, d)
 
     def finish(self, r: Any) -> Any:
         """The distances of reduced distances, in place."""
@@ -295,8 +309,13 @@ def distance_named(
         found = weighted(found, np.asarray(given["w"], dtype=float))
     elif metric == "seuclidean":
         V = given.get("V")
-        V = np.var(np.asarray(X, dtype=float), axis=0, ddof=1) if V is None else np.asarray(V)
-        found = replace(found, scale=1.0 / np.sqrt(V))
+        s = spread(X) if V is None else root_of(np.asarray(V, dtype=float))
+        usable = (s > np.finfo(float).tiny) & (s < np.inf)
+        if not usable.all():
+            raise ValueError(
+                f"V must be > 0: column {usable.argmin()} has no usable variance; leave it out."
+            )
+        found = replace(found, scale=1.0 / s)
     elif metric == "mahalanobis":
         found = replace(found, turn=inverse_root(given, X))
     known = {"minkowski": {"w"}, "p": {"w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
@@ -321,13 +340,40 @@ def weighted(distance: Distance, w: Array) -> Distance:
     return replace(distance, scale=(w > 0) * 1.0 if infinite else w ** (1.0 / distance.p))
 
 
+def power_of_two(x: float) -> float:
+    """The power of two at or below x > 0."""
+    return float(2.0 ** np.clip(np.floor(np.log2(x)), -1000, 1000)) if x > 0.0 else 1.0
+
+
+def spread(X: Any) -> Array:
+    """The standard deviation of each column, of numbers of any size."""
+    X = np.asarray(X, dtype=float)
+    unit = np.abs(X).max(axis=0, initial=0.0)
+    unit[unit == 0.0] = 1.0
+    return np.asarray((X / unit).std(axis=0, ddof=1) * unit)
+
+
+def root_of(V: Array) -> Array:
+    """√V, NaN where V is negative."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.atleast_1d(np.sqrt(V)))
+
+
 def inverse_root(parameters: dict[str, Any], X: Any) -> Array:
     """L with L Lᵀ = VI, from V, VI or the rows' covariance."""
+    if parameters.get("V") is None and parameters.get("VI") is None:
+        X = np.asarray(X, dtype=float)
+        unit = power_of_two(float(np.abs(X).max(initial=0.0)))  # no square overflows or vanishes
+        return inverse_root({"V": np.cov(X / unit, rowvar=False)}, None) / unit
     VI = parameters.get("VI")
     if VI is None:
-        V = parameters.get("V")
-        V = np.cov(np.asarray(X, dtype=float), rowvar=False) if V is None else np.asarray(V, float)
-        VI = np.linalg.inv(np.atleast_2d(V))
+        try:
+            VI = np.linalg.inv(np.atleast_2d(np.asarray(parameters["V"], dtype=float)))
+        except np.linalg.LinAlgError as error:
+            raise np.linalg.LinAlgError(
+                "V is singular: some columns depend on others. Leave them out, or give VI, as "
+                "np.linalg.pinv(V)."
+            ) from error
     VI = np.asarray(VI, dtype=float)
     if VI.ndim != 2 or VI.shape[0] != VI.shape[1]:
         raise ValueError("V and VI must be square")
@@ -349,14 +395,37 @@ def refuse_unknown(metric: str, parameters: dict[str, Any]) -> None:
 def user_distance(f: Any, parameters: dict[str, Any]) -> Distance:
     """The distance of a function of two rows: compiled, or called as Python if it cannot be."""
     name = getattr(f, "__name__", type(f).__name__)
-    if parameters:
-        bound: Any = lambda x, y: f(x, y, **parameters)
-        return Distance(name, f=bound, python=True)
+    plain = (lambda x, y: f(x, y, **parameters)) if parameters else f
     try:
-        compiled_rows(f)
+        g = with_parameters(f, tuple(map(frozen, parameters.items()))) if parameters else f
+        compiled_rows(g)
     except Exception:  # noqa: BLE001  Numba raises many kinds; Python runs what it cannot compile
-        return Distance(name, f=f, python=True)
-    return Distance(name, f=f)
+        return Distance(name, f=plain, python=True)
+    return Distance(name, f=g)
+
+
+def frozen(parameter: tuple[str, Any]) -> tuple[Any, ...]:
+    """A parameter by which what was compiled can be found again."""
+    name, value = parameter
+    if isinstance(value, np.ndarray):
+        return name, value.shape, value.dtype.str, value.tobytes()
+    return name, type(value), value
+
+
+@cache
+def with_parameters(f: Any, parameters: tuple[tuple[Any, ...], ...]) -> Any:
+    """f(x, y, **parameters) as a function of two rows, with the parameters as constants."""
+    given = {}
+    for name, *rest in parameters:
+        thawed = rest[1] if len(rest) == 2 else np.frombuffer(rest[2], rest[1]).reshape(rest[0])
+        given[name] = thawed
+    bound = signature(f).bind(None, None, **given)
+    if bound.kwargs:
+        raise TypeError("compiled functions take their parameters in order, not by name only")
+    g, values = f, bound.args[2:]
+    if not PURE_PYTHON:
+        g = import_numba().njit(getattr(f, "py_func", f), error_model="numpy")
+    return lambda x, y: g(x, y, *values)
 
 
 @cache

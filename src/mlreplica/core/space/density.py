@@ -4,7 +4,7 @@ r"""Density: sums over all points by a tree, with a bound on the error
 
 where K falls with the distance. For the points of a branch, of weight W, at distances between a and
 b, the sum lies between W·K(b/h) and W·K(a/h); taking the middle is wrong by at most half of the
-difference. With S₀ the sum so far, which S exceeds, the middle is taken where
+difference. With S₀ ≤ S the sum so far, the middle is taken where
 
     W (K(a/h) − K(b/h)) / 2  ≤  W/W_all · (atol + rtol S₀/2) + W K(b/h) · rtol/2             (4)
 
@@ -192,8 +192,7 @@ def count_within(index: NeighbourIndex, Q: Any, radius: Any, n_jobs: int | None 
     if known.python:
         return np.diff(index.within(Q, radius)[0])
     far = np.broadcast_to(np.asarray(radius, dtype=float) / index.unit, (len(Q),)).copy()
-    with np.errstate(over="ignore"):
-        limit = known.reduce(far)
+    limit = np.array(index.reduced(np.broadcast_to(radius, (len(Q),))))
     out = np.empty(len(Q), np.int64)
     tree = index.tree(index.algorithm)
     rest = (*tree[:7], known.code, known.p, known.address, tree.n)

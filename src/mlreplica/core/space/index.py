@@ -23,7 +23,14 @@ from typing import Any
 import numpy as np
 
 from mlreplica.core.compile.threads import n_threads, run, split
-from mlreplica.core.formulas.distances import LP, Array, Distance, distance_named, tree_distance
+from mlreplica.core.formulas.distances import (
+    LP,
+    Array,
+    Distance,
+    distance_named,
+    power_of_two,
+    tree_distance,
+)
 
 from .products import ProductSearch
 from .tree import BLOCK, DEPTH, SpaceTree, grow_tree
@@ -159,20 +166,19 @@ class NeighbourIndex:
                 D[undone], N[undone] = self._walk(Q[undone], k, own[undone], "kd_tree", n_jobs)
         else:
             D, N = self._walk(Q, k, own, self.algorithm, n_jobs)
-        if self.distance.homogeneous and m:
+        if self.distance.degree and m:
             far = D[0, -1] if m == 1 else D[:, -1].max()
-            if not far < np.inf:
-                return self._nearest_of_far(Q, k, own, n_jobs)
-        return self._distances(D), N
+            if not far < np.inf and (unit := power_of_two(float(np.abs(Q).max()))) > 1.0:
+                return self._nearest_of_far(Q, k, own, unit, n_jobs)
+        return self.finished(D), N
 
     def _nearest_of_far(
-        self, Q: Array, k: int, own: Array, n_jobs: int | None
+        self, Q: Array, k: int, own: Array, unit: float, n_jobs: int | None
     ) -> tuple[Array, Array]:
         """Distances and indices for queries whose distances have no squares, in larger units."""
         plain = replace(self.distance, scale=None, turn=None)
-        unit = power_of_two(float(np.abs(Q).max()))
         D, N = NeighbourIndex(self.Z, plain, "brute", unit=unit).nearest(Q, k, own, n_jobs)
-        return D * self.unit, N
+        return self._in_units_of_rows(D), N
 
     def _nearest_by_python(self, Q: Array, k: int, own: Array) -> tuple[Array, Array]:
         """The nearest rows by a function that only Python can call."""
@@ -195,10 +201,25 @@ class NeighbourIndex:
         D, N = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         return start, D, N
 
-    def _distances(self, D: Array) -> Array:
-        """Distances in the units of the rows."""
-        D = self.distance.finish(D)
-        return D if self.unit == 1.0 else np.multiply(D, self.unit, out=D)
+    def finished(self, D: Array) -> Array:
+        """The distances of reduced distances, in the units of the rows."""
+        return self._in_units_of_rows(self.distance.finish(D))
+
+    def _in_units_of_rows(self, D: Array) -> Array:
+        """Distances times the unit; squared ones twice."""
+        if self.unit != 1.0:
+            with np.errstate(over="ignore", under="ignore"):
+                for _ in range(self.distance.degree):
+                    np.multiply(D, self.unit, out=D)
+        return D
+
+    def reduced(self, d: Any) -> Any:
+        """The reduced distance, in the units of the index, of a distance between rows."""
+        with np.errstate(over="ignore", under="ignore"):
+            d = np.asarray(d, dtype=float)
+            for _ in range(self.distance.degree):
+                d = d / self.unit
+            return self.distance.reduce(d)
 
     def within(
         self, Q: Any, radius: Any, own: Any = None, n_jobs: int | None = None
@@ -216,8 +237,7 @@ class NeighbourIndex:
         m, known = len(Q), self.distance
         own = nobody(m) if own is None else own
         limit = np.empty(m)
-        with np.errstate(over="ignore"):
-            limit[:] = known.reduce(np.asarray(radius, dtype=float) / self.unit)
+        limit[:] = self.reduced(radius)
         if known.python:
             return self._within_by_python(Q, limit, own)
         rest = (*self.tree(self.algorithm)[:7], known.code, known.p, known.address)
@@ -245,7 +265,7 @@ class NeighbourIndex:
             start[rows.start + 1 : rows.stop + 1] = ends[rows] + start[rows.start]
         found = [arrays for piece in pieces for arrays in piece] or [(np.empty(0), NOBODY[:0])]
         D, N = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
-        return start, self._distances(D), N
+        return start, self.finished(D), N
 
 
 def walk_tree(tree: SpaceTree, known: Distance, Q: Array, own: Array, D: Array, N: Array) -> int:
@@ -265,11 +285,6 @@ def nobody(m: int) -> Array:
 
 def unit_of(distance: Distance, Z: Array) -> float:
     """A power of two by which numbers are divided whose powers would overflow or vanish."""
-    most = float(np.abs(Z).max(initial=0.0)) if distance.homogeneous else 0.0
+    most = float(np.abs(Z).max(initial=0.0)) if distance.degree else 0.0
     safe = SMALL < most < LARGE and distance.code != LP
     return 1.0 if safe or most == 0.0 else power_of_two(most)
-
-
-def power_of_two(x: float) -> float:
-    """The power of two at or below x > 0."""
-    return float(2.0 ** np.clip(np.floor(np.log2(x)), -1000, 1000)) if x > 0.0 else 1.0
