@@ -36,6 +36,13 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True)
+def blocks_of_rows(request):
+    """Only in the tests of mlreplica.scale do estimators take blocks."""
+    if scale := sys.modules.get("mlreplica.scale"):
+        (scale.install if "/scale/" in request.node.nodeid else scale.uninstall)()
+
+
+@pytest.fixture(autouse=True)
 def close_figures():
     """Pictures of one test are gone before the next: matplotlib warns of more than twenty."""
     yield

@@ -112,13 +112,15 @@ def test_a_race_without_us_is_an_error(race):
         held(race("alone"))
 
 
-def test_who_hangs_is_stopped(race):
-    stuck = race("stuck")
+def test_who_hangs_is_stopped(race, tmp_path):
+    stuck, rows = race("stuck"), tmp_path / "rows"
+    data.save(Data(0.0), rows)
     with Team() as team:
         team.of(stuck)
         workers = team.workers
-        assert "failed" in workers["peer"].ask(limit=0.2, race="stuck", data="/dev/null")
-        assert workers["peer"].process.wait(5) != 0
+        answer = workers["peer"].ask(limit=3.0, race="stuck", data=str(rows))
+        assert answer == {"failed": "took more than 3 s"}
+        assert workers["peer"].process.wait(60) != 0
         team.of(stuck)  # starts another
         assert workers["peer"].process.poll() is None
 

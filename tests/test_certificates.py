@@ -76,7 +76,8 @@ CERTIFIED = [
 def test_certificate_bounds_the_distance_from_the_minimum(estimator, problem):
     kind = "classification" if is_classifier(estimator()) else "regression"
     for target in TARGETS[kind]:
-        found = list(runs(estimator, target, problem))
+        positive = estimator.__name__ == "GammaRegressor"  # its density is 0 at 0
+        found = list(runs(estimator, target + 1.0 if positive else target, problem))
         assert found, "no solver published a certificate"
         for solver, certificate, states in found:
             # liblinear penalises the intercept: another problem, with a minimum of its own

@@ -96,6 +96,11 @@ def test_regressors(model):
     assert_same(model.fit(DIABETES, COUNTS), DIABETES, ["prediction"])
 
 
+def test_gamma_regression():
+    model = linear_model.GammaRegressor().fit(DIABETES, COUNTS + 1)
+    assert_same(model, DIABETES, ["prediction"])
+
+
 LINEAR, BOTH, SHARES = ["label", "scores"], ["label", "scores", "probabilities"], "probabilities"
 CLASSIFIERS = [
     (linear_model.LogisticRegression(C=10.0), BOTH),

@@ -1,6 +1,7 @@
 """The package as a whole: what an import costs, what is public, and that the furniture agrees"""
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -92,10 +93,19 @@ def test_oldest_versions_are_the_lower_bounds():
             assert (pins[name] + ".").startswith(bound + "."), requirement
 
 
-def test_the_readmes_example_runs():
+def test_the_readmes_example_runs_on_what_pip_installs(monkeypatch):
+    for extra in ("pandas", "polars", "matplotlib"):
+        monkeypatch.setitem(sys.modules, extra, None)
     (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert len(example.splitlines()) <= 12
     exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_nothing_public_is_lost_or_changed_unsaid():
+    path = ROOT / "tests" / "references" / "public_api.py"
+    script = runpy.run_path(str(path))
+    before, now = path.with_suffix(".txt").read_text("utf-8").splitlines(), script["public_api"]()
+    assert set(now) == set(before), "run tests/references/public_api.py; see its first lines"
 
 
 def test_the_readmes_links_lead_somewhere():

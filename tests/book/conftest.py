@@ -50,6 +50,17 @@ class Visit:
         if message.type in ("error", "warning"):
             self.faults.append(message.text)
 
+    def goto(self, url):
+        """Open it and wait until it is drawn; a font still on its way to the old page counts as
+        a failed request, so wait for that too."""
+        self._wait_for_fonts()
+        self.page.goto(url)
+        self._wait_for_fonts()
+        self.page.wait_for_selector("html:not(.loading)", state="attached")
+
+    def _wait_for_fonts(self):
+        self.page.evaluate("document.fonts.ready.then(() => null)")
+
     def outside(self):
         """Requests that left the machine."""
         return [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))]
@@ -71,9 +82,7 @@ def visit(browser, site):
         )
         contexts.append(context)
         visit = Visit(context.new_page())
-        visit.page.goto((site / name.partition("?")[0]).as_uri() + "".join(name.partition("?")[1:]))
-        visit.page.evaluate("document.fonts.ready.then(() => null)")
-        visit.page.wait_for_selector("html:not(.loading)", state="attached")
+        visit.goto((site / name.partition("?")[0]).as_uri() + "".join(name.partition("?")[1:]))
         return visit
 
     yield open_page

@@ -122,6 +122,24 @@ def test_numbers_of_a_page_ascend(build, labels, said):
     assert bool(said) == bool(warnings)
 
 
+def test_a_letter_is_introduced_once(build):
+    twice = "Let $s$ be a step.\n\nA sum, where $s$ is a weight, and $t$ the time."
+    _, warnings = build(twice)
+    assert "the letter s is introduced twice" in warnings
+    _, warnings = build(twice.replace("where $s$", "where $c$"))
+    assert "introduced twice" not in warnings
+
+
+@pytest.mark.parametrize("left_out", [None, "Memory"])
+def test_a_method_without_a_card_gives_the_same_facts(build, left_out):
+    titles = "Class,Use it for,Advantages,Disadvantages,Time,Memory,Rescaling"
+    titles += ",Missing values,Alternatives"
+    rows = [f"{title}: a text" for title in titles.split(",") if title != left_out]
+    html, warnings = build("```{facts}\n" + "\n".join(rows) + "\n```")
+    assert ('class="facts' in html) == (left_out is None)
+    assert ("the rows of a box of facts are" in warnings) == (left_out is not None)
+
+
 def test_a_line_of_pseudocode_names_the_code_that_runs_it(build):
     page = (
         "# Page\n\n```{algorithm} Double\n:label: alg-double\n\n$y = 2x$ @ return 2 * x\n```\n\n"

@@ -126,7 +126,7 @@ def test_generated_pages(visit, site, folder):
     """As many as there are modules, one after the other in one window."""
     opened = visit("index.html")
     for path in sorted((site / folder).glob("*.html")):
-        opened.page.goto(path.as_uri())
+        opened.goto(path.as_uri())
         check_load(opened)
         check_width(opened.page, 390)
 

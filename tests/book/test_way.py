@@ -73,3 +73,26 @@ def test_the_first_page_says_how_to_begin(visit):
     lines = page.locator("div.cell_input pre").first.inner_text().strip().splitlines()
     assert 8 <= len([line for line in lines if line.strip()]) <= 12
     assert page.locator(".player").count() == 1
+
+
+ALGORITHMS = [
+    path.stem
+    for path in sorted(BOOK.glob("*.md"))
+    if "```{algorithm}" in path.read_text(encoding="utf-8") and path.stem != "WRITING"
+]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_page_on_an_algorithm_is_complete(name):
+    """Common mistakes, and a race or the reason why there is none."""
+    text = (BOOK / f"{name}.md").read_text(encoding="utf-8")
+    assert re.search(r"^\*\*Common mistakes\.?\*\*\n\n(?:[*-] .+\n){3,}", text, re.MULTILINE)
+    assert "```{race}" in text or re.search(r"\braced?\b", text)
+
+
+def test_boxes_of_facts_stand_on_top():
+    """The box stands between the title and the first words of a page."""
+    for path in BOOK.glob("*.md"):
+        text = path.read_text(encoding="utf-8").partition("\n## ")[0]
+        if "```{facts}" in text and path.stem != "WRITING":
+            assert re.search(r"^# [^\n]*\n\n```\{facts\}", text, re.MULTILINE), path

@@ -8,6 +8,7 @@ from mlreplica.core.compile.intrinsics import (
     choose,
     larger,
     lowest_bit,
+    multiply_tile,
     prefetch_item,
     prefetch_vector,
     smaller,
@@ -81,3 +82,19 @@ def test_prefetching_changes_no_result(dtype, p):
 def test_prefetching_nothing_does_nothing():
     assert sum_of_rows(np.empty((5, 0)), np.arange(5)) == 0.0
     assert prefetch_item(np.ones(3), 1) is None
+
+
+@kernel
+def product_of_tile(C, Y, out):
+    multiply_tile(C, Y, out)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(("p", "m"), [(0, 32), (1, 32), (7, 64), (130, 96)])
+def test_a_tile_of_products(kind, p, m):
+    rng = np.random.default_rng(p)
+    C, Y = rng.normal(size=(p, 4)).astype(kind), rng.normal(size=(p, m)).astype(kind)
+    out = np.full((4, m), np.nan, kind)
+    product_of_tile(C, Y, out)
+    rtol = 4 * (p + 1) * np.finfo(kind).eps
+    np.testing.assert_allclose(out, C.T @ Y, rtol=rtol, atol=rtol * np.sqrt(p + 1))

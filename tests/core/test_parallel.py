@@ -67,19 +67,20 @@ def test_run_is_an_ordered_map(n_jobs):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, None])
-def test_run_uses_at_most_n_jobs_threads_at_once(n_jobs):
+def test_run_uses_n_jobs_threads_at_once_and_no_more(n_jobs):
     busy, most, lock = 0, 0, threading.Lock()
+    everyone = threading.Barrier(n_threads(n_jobs), timeout=60)  # opens for n_jobs threads at once
 
     def task(_):
         nonlocal busy, most
         with lock:
             busy += 1
             most = max(most, busy)
-        time.sleep(0.01)
+        everyone.wait()
         with lock:
             busy -= 1
 
-    run(task, range(12), n_jobs=n_jobs)
+    run(task, range(12), n_jobs=n_jobs)  # 12 is a multiple of 2, 3 and 4
     assert most == n_threads(n_jobs)
 
 

@@ -10,6 +10,7 @@ import sklearn.decomposition as reference
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.optimize import nnls
 from scipy.stats import multivariate_normal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -337,6 +338,30 @@ def test_nmf_agrees_with_scikit_learn(options):
     first, *others = found.values()
     for other in others:
         assert_allclose(other, first, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4)])
+def test_nmf_in_registers_is_a_naive_sweep(n, p, k):
+    rng = np.random.default_rng(n)
+    X, W, H = rng.uniform(size=(n, p)), rng.uniform(size=(n, k)), rng.uniform(size=(k, p))
+    model = NMF(k, init="custom", tol=0, max_iter=1)
+    found = model.fit_transform(X, W=W, H=H)
+    for A, B, Y in ((W, H, X), (H.T, W.T, X.T)):  # in place: W first, H by the new W
+        G, b = B @ B.T, Y @ B.T
+        for t in range(k):
+            A[:, t] = np.maximum(0.0, A[:, t] - (A @ G[t] - b[:, t]) / G[t, t])
+    assert_allclose(found, W, rtol=1e-10, atol=1e-13)
+    assert_allclose(model.components_, H, rtol=1e-10, atol=1e-13)
+
+
+def test_nmf_of_new_rows_is_least_squares_of_each():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1100, 8))
+    model = NMF(3, tol=1e-2, random_state=0).fit(X)
+    found = model.set_params(tol=1e-12, max_iter=5000).transform(X)
+    for i in (0, 511, 512, 1099):
+        assert_allclose(found[i], nnls(model.components_.T, X[i])[0], atol=1e-7)
+    assert_allclose(model.transform(X[600:601])[0], found[600], atol=1e-7)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

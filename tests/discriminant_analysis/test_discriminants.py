@@ -180,6 +180,8 @@ def test_bad_input_is_refused():
         LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=OAS()).fit(
             X, y, sample_weight=np.ones(40) + y
         )
+    with pytest.raises(np.linalg.LinAlgError, match="give a shrinkage"):
+        LinearDiscriminantAnalysis(solver="eigen").fit(np.column_stack([X, np.ones(40)]), y)
     one = LinearDiscriminantAnalysis().fit(X, np.zeros(40, dtype=int))
     assert (one.predict(X) == 0).all()
 

@@ -80,6 +80,8 @@ def test_chi2_refuses_negative_numbers_and_takes_several_labels():
         ours.chi2(-X, [0, 1, 0])
     Y = np.array([[1, 1], [0, 1], [1, 0]])
     assert_allclose(ours.chi2(X, Y), reference.chi2(X, Y))
+    column = np.array([[1], [0], [0]])  # one label for a row
+    assert_allclose(ours.chi2(X, column), reference.chi2(X, column))
 
 
 # -------------------------------------------------------------------------- mutual information

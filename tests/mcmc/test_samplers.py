@@ -177,6 +177,7 @@ def test_bad_arguments_of_sample(name):
         ({"n_chains": 1.5}, "n_chains must be an integer >= 1, got 1.5"),
         ({"n_warmup": -1}, "n_warmup must be an integer >= 0"),
         ({"thin": 0}, "thin must be"),
+        ({"random_state": -1}, "random_state must be an integer >= 0, .* got -1"),
     ):
         with pytest.raises(ValueError, match=told):
             sampler.sample([0.0, 0.0], **options)
@@ -223,6 +224,8 @@ def test_shapes_that_disagree():
 def test_a_wrong_gradient_is_found_before_sampling():
     with pytest.raises(ValueError, match=r"disagrees with log_density: along x\[1\] it is 0"):
         NUTS(normal, lambda x: np.array([x[1] - 2.0 * x[0], 0.0])).sample([0.3, 1.0])
+    with pytest.raises(ValueError, match=r"along x\[0\] it is nan"):
+        NUTS(normal, lambda x: np.full(2, np.nan)).sample([0.3, 1.0])
 
 
 def test_no_gradient_is_worth_a_warning():
@@ -502,6 +505,19 @@ def test_metropolis_steps_refuse_densities_that_are_no_numbers():
         Gibbs([MetropolisStep(far_right)]).sample([0.0], 2000, **QUIET)
     with pytest.raises(ValueError, match=r"is -inf at the start x\[0\] = -1"):
         Gibbs([MetropolisStep(lambda x: -np.inf)]).sample([-1.0])
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_where_gibbs_holds_its_vector_changes_no_draw(monkeypatch):
+    conditionals = [draw_first, MetropolisStep(normal, 0.5)]
+    on_stack = Gibbs(conditionals).sample([0.0, 0.0], 200, **QUIET)
+    monkeypatch.setattr("mlreplica.mcmc.gibbs.ON_STACK", 0)
+    in_place = Gibbs(conditionals).sample([0.0, 0.0], 200, **QUIET)
+    np.testing.assert_array_equal(on_stack.array, in_place.array)
+    in_two = Gibbs(conditionals).sample([0.0, 0.0], 120, **QUIET)
+    np.testing.assert_array_equal(
+        Gibbs(conditionals).sample(in_two, 80, warn=False).array, in_place.array
+    )
 
 
 def test_gibbs_counts_what_its_metropolis_steps_accept():

@@ -1,6 +1,7 @@
 """Votes, outliers, densities, prototypes: properties, naive versions, references, checks"""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -310,6 +311,62 @@ def test_trees_answer_as_scikit_learns(name):
     r = np.linspace(0, 3, 7)
     assert_array_equal(ours.two_point_correlation(Q, r), theirs.two_point_correlation(Q, r))
     assert_allclose(ours.kernel_density(Q, 0.5), theirs.kernel_density(Q, 0.5), rtol=1e-7)
+
+
+def test_a_look_at_a_model_does_not_search():
+    """`dir` and the HTML of a notebook ask for every attribute that `dir` lists."""
+    model = neighbors.RadiusNeighborsClassifier(radius=1e-9).fit(X_IRIS, Y_IRIS)
+    with pytest.raises(ValueError, match="No neighbors found"):
+        _ = model.loo_predict_
+    assert "loo_predict_" not in dir(model)
+    assert "predict_proba" in dir(model)
+    assert "RadiusNeighborsClassifier" in model._repr_html_()
+
+
+def test_dense_rows_answer_sparse_queries():
+    X, Q = RNG.normal(size=(40, 6)), sp.random(9, 6, 0.4, format="csr", random_state=0)
+    for metric in ("euclidean", "manhattan", "cosine"):
+        search = neighbors.NearestNeighbors(metric=metric, algorithm="brute", radius=2.0).fit(X)
+        for a, b in zip(search.kneighbors(Q), search.kneighbors(Q.toarray()), strict=True):
+            assert_allclose(a, b, rtol=1e-12)
+        near = search.radius_neighbors(Q, return_distance=False)
+        for a, b in zip(near, search.radius_neighbors(Q.toarray())[1], strict=True):
+            assert_array_equal(np.sort(a), np.sort(b))
+
+
+def test_sparse_rows_have_a_nearest_row_by_any_name():
+    A, B = (sp.random(m, 6, 0.4, format="csr", random_state=m) for m in (20, 7))
+    found = pairwise.pairwise_distances_argmin_min(A, B, metric="chebyshev")
+    dense = pairwise.pairwise_distances_argmin_min(A.toarray(), B.toarray(), metric="chebyshev")
+    assert_array_equal(found[0], dense[0])
+    assert_allclose(found[1], dense[1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["KDTree", "BallTree"])
+def test_trees_refuse_what_has_no_answer(name):
+    tree = getattr(neighbors, name)(X_IRIS)
+    with pytest.raises(ValueError, match="NaN"):
+        tree.query([[np.nan, 0.0, 0.0, 0.0]])
+    with pytest.raises(ValueError, match="k must be >= 1"):
+        tree.query(X_IRIS[:2], k=0)
+    with pytest.raises(ValueError, match="r must be a number"):
+        tree.query_radius(X_IRIS[:2], [1.0, 1.0, 1.0])
+    assert_array_equal(tree.query_radius(X_IRIS[:2], -1.0, count_only=True), [0, 0])
+    assert [len(a) for a in tree.query_radius(X_IRIS[:2], -1.0)] == [0, 0]
+
+
+def test_priors_are_as_many_as_classes():
+    with pytest.raises(ValueError, match="each of 3 classes"):
+        neighbors.NearestCentroid(priors=[0.5, 0.5]).fit(X_IRIS, Y_IRIS)
+
+
+def test_imputer_fills_float32_without_a_warning():
+    X = np.array([[1.0, np.nan], [1.0, 2.0], [5.0, 9.0]], dtype=np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        filled = KNNImputer(n_neighbors=1).fit_transform(X)
+    assert filled.dtype == np.float32
+    assert filled[0, 1] == 2.0
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate values are leading")

@@ -142,6 +142,60 @@ def test_a_function_is_compiled_or_called_by_python():
                            (np.abs(X[:9, None] - X).sum(axis=2) <= 1.0).sum(axis=1))  # fmt: skip
 
 
+def weighted_sum(x, y, w, power=1.0):
+    s = 0.0
+    for j in range(len(x)):
+        s += w[j] * abs(x[j] - y[j]) ** power
+    return s
+
+
+def test_a_function_with_parameters_is_compiled_too():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    w = np.array([1.0, 2.0, 0.5])
+    expected = NeighbourIndex(X * w, "manhattan", "brute").nearest(X[:9] * w, 4)
+    distance = distance_named(weighted_sum, parameters={"w": w})
+    assert not distance.python
+    assert distance_named(weighted_sum, parameters={"w": w.copy()}).f is distance.f  # kept
+    d, i = NeighbourIndex(X, distance, "ball_tree").nearest(X[:9], 4)
+    assert_array_equal(i, expected[1])
+    assert_allclose(d, expected[0], rtol=1e-14, atol=1e-15)
+    assert distance_named(weighted_sum, parameters={"w": w.tolist()}).python
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        distance_named(weighted_sum, parameters={"q": 1.0}).f(X[0], X[1])
+
+
+@pytest.mark.parametrize("name", ["sqeuclidean", "seuclidean", "mahalanobis"])
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_squares_and_variances_of_rows_of_any_size(name, size):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    expected = NeighbourIndex(X, name, "brute").nearest(X, 4)
+    with np.errstate(over="ignore"):
+        d, i = NeighbourIndex(X * size, name, "brute").nearest(X * size, 4)
+    assert_array_equal(i, expected[1])
+    if name != "sqeuclidean":
+        assert_allclose(d, expected[0], rtol=1e-9, atol=1e-12)
+
+
+def test_parameters_must_fit_the_rows():
+    X = np.column_stack([np.arange(9.0), np.ones(9)])
+    for name, options in (("minkowski", {"w": [1.0] * 3}), ("seuclidean", {"V": [1.0] * 3}),
+                        ("mahalanobis", {"VI": np.eye(3)})):  # fmt: skip
+        with pytest.raises(ValueError, match="3 columns; the rows have 2"):
+            NeighbourIndex(X, distance_named(name, parameters=options))
+    with pytest.raises(ValueError, match="column 1 has no usable variance"):
+        distance_named("seuclidean", X=X)
+    with pytest.raises(np.linalg.LinAlgError, match="give VI"):
+        distance_named("mahalanobis", X=X)
+
+
+def test_nothing_is_within_a_negative_radius():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for p in (1.0, 2.0, 3.0, np.inf):
+        for algorithm in ALGORITHMS:
+            index = NeighbourIndex(X, distance_named("minkowski", p), algorithm)
+            assert_array_equal(index.within(X, -1.0)[0], 0)
+
+
 def test_trees_refuse_a_function_that_is_not_symmetric():
     X = np.arange(12.0).reshape(6, 2)
     with pytest.raises(ValueError, match="not symmetric"):

@@ -85,6 +85,26 @@ def test_likelihood_is_the_sum_over_labellings_and_its_gradient_its_slope(seed, 
     assert_allclose(g @ d, slope, rtol=1e-5, atol=1e-6)
 
 
+def test_attributes_with_few_or_most_of_many_labels_add_up_alike():
+    rng, n, L = np.random.default_rng(0), 60, 9
+    M = np.zeros((n, 4))
+    M[:, 0], M[:20, 1], M[20:24, 2], M[59, 3] = rng.normal(size=n), 2.0, 0.5, -1.0
+    y = np.concatenate([np.arange(n - 1) % L, [L - 1]])
+    y[20:24] = 5  # so that attributes 2 and 3 have a label each, of nine
+    items, one = Items(sp.csr_matrix(M), np.array([0, 25, n])), np.ones(2)
+    features, observed = find_features(items, y, one, L)
+    assert_array_equal(features.wide >= 0, [True, True, False, False])
+    w = rng.normal(size=features.size)
+    W = np.zeros((4, L))
+    owner = np.repeat(np.arange(4), np.diff(features.starts))
+    W[owner, features.labels] = w[: len(owner)]
+    assert_allclose(features.scores(items, w), M @ W, rtol=1e-12, atol=1e-12)
+    f = ChainLikelihood(items, features, observed, one)
+    gamma = rng.random((n, L))
+    g = f.expected(f.columns[2], gamma)
+    assert_allclose(g[: len(owner)], (M.T @ gamma)[owner, features.labels], rtol=1e-12)
+
+
 @given(seed=st.integers(0, 100), steps=st.integers(1, 30), c1=st.sampled_from([0.0, 0.3]))
 @settings(max_examples=12, deadline=None)
 def test_certificate_bounds_what_is_left(seed, steps, c1):

@@ -441,6 +441,17 @@ def test_saved_models_answer_the_same(model, tmp_path):
         mlreplica.load(mlreplica.save(model, tmp_path / "m.skops"))
 
 
+def test_multinomial_samples_have_as_many_trials_as_the_rows_of_the_fit(tmp_path):
+    X = np.random.default_rng(0).multinomial(8, [0.2, 0.3, 0.5], size=40)
+    model = MultinomialHMM(2, random_state=0, n_iter=3).fit(X)
+    again = mlreplica.load(mlreplica.save(model, tmp_path / "m.skops"))
+    for fitted in (model, again):
+        assert set(fitted.sample(5, random_state=0)[0].sum(axis=1)) == {8}
+    X[0, 0] += 1
+    with pytest.raises(ValueError, match="single n_trials"):
+        model.fit(X).sample(5)
+
+
 def test_samples_and_stationary_shares():
     model = GaussianHMM(2)
     model.startprob_, model.transmat_ = [1.0, 0.0], [[0.9, 0.1], [0.3, 0.7]]
