@@ -112,7 +112,7 @@ def race(path, options, budget):
     table = read_file(path, Choices(target=given["target"], **lists))
     metric, judge = metric_for(table.task, given.get("metric"))
     parts = splits(table, result["folds"], result["seed"])
-    winner = result["leaderboard"][0]
+    winner = next(r for r in result["leaderboard"] if r["model"] == result["winner"])
     start = time.perf_counter()
     judged = partial(cross_validated, table=table, parts=parts, score=judge.score)
     scores = {name: judged(model) for name, model in peers(table, winner["model"]).items()}

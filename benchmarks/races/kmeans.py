@@ -38,9 +38,11 @@ def given(path, **options):
 
 
 def default(path, **options):
+    """A contestant that draws its starts: five fits, since some need twice the passes."""
+
     def prepare(data):
         make, k = located(path), len(data.more)
-        return lambda: make(k, random_state=0, **options).fit(data.X)
+        return lambda: [make(k, random_state=seed, **options).fit(data.X) for seed in range(5)]
 
     return prepare
 
@@ -65,7 +67,9 @@ def faiss(data):
 
 
 def inertia(data, model):
-    """J of the centres found."""
+    """J of the centres found, the mean if there are several fits."""
+    if isinstance(model, list):
+        return sum(inertia(data, one) for one in model) / len(model)
     C = getattr(model, "cluster_centers_", model)
     X = data.X[:: max(1, len(data.X) // 50_000)]
     squares = (X**2).sum(axis=1)[:, None] - 2 * X @ C.T + (C**2).sum(axis=1)
@@ -95,7 +99,9 @@ BATCH = {
 RACES = [
     race("tall", "k-means", GIVEN, (200_000, 20, 50, 1.0), (200_000, 20, 50, 0.3), readme=True),
     race("wide", "k-means", GIVEN, (50_000, 128, 100, 0.5), (50_000, 128, 100, 0.15)),
-    race("default", "k-means by default", DEFAULT, (300_000, 10, 8, 1.0), start=True, rtol=0.2),
-    race("small", "k-means by default", DEFAULT, (1000, 5, 3, 3.0), rtol=0.2),
-    race("mini-batch", "mini-batch k-means", BATCH, (200_000, 20, 50, 1.0), rtol=0.1),
+    race(
+        "default", "five k-means by default", DEFAULT, (300_000, 10, 8, 1.0), start=True, rtol=0.2
+    ),
+    race("small", "five k-means by default", DEFAULT, (1000, 5, 3, 3.0), rtol=0.2),
+    race("mini-batch", "five mini-batch k-means", BATCH, (200_000, 20, 50, 1.0), rtol=0.1),
 ]

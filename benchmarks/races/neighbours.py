@@ -138,11 +138,24 @@ def revive_sklvq():
     _base.check_array = renamed(check_array)
 
 
+def revive_sklearn_lvq():
+    """Give sklearn-lvq what SciPy and NumPy have since dropped: a matrix as a start, `np.math`."""
+    import math
+
+    from scipy.optimize import minimize
+    from sklearn_lvq import glvq
+
+    np.math = math
+    glvq.minimize = lambda *args, x0, **options: minimize(*args, x0=np.ravel(x0), **options)
+
+
+REVIVED = {"sklvq": revive_sklvq, "sklearn_lvq": revive_sklearn_lvq}
+
+
 def peer_of_lvq(path):
     def prepare(data):
         make = located(path)
-        if path.startswith("sklvq"):
-            revive_sklvq()
+        REVIVED[path.split(".")[0]]()
         return lambda: make(random_state=0).fit(data.X, data.y)
 
     return prepare
@@ -255,7 +268,7 @@ RACES = [
     Race(
         name="knn-imputer",
         what="fill gaps",
-        shapes=shapes(Rows(5000, 20, missing=0.1)),
+        shapes=shapes(Rows(5000, 20, missing=0.1), Rows(20_000, 20, missing=0.1)),
         contestants={name: filled(name) for name in BOTH},
         quality=mean_square,
     ),

@@ -1,4 +1,4 @@
-"""Huber, quantile and Poisson regression, and their predictions of a single row
+"""Huber, quantile, Poisson, gamma and Tweedie regression, and their predictions of a single row
 
 Quality is the objective that was reached, so that a peer which stops early is seen to be worse. A
 peer gets the loosest tolerance with which it is not.
@@ -23,6 +23,20 @@ def counts(data):
     """Counts with mean e^(y/2)."""
     mean = np.exp(np.clip(0.5 * data.y, -5, 5))
     return data._replace(y=np.random.default_rng(1).poisson(mean).astype(float))
+
+
+def amounts(data):
+    """Gamma amounts with mean e^(y/2)."""
+    mean = np.exp(np.clip(0.5 * data.y, -5, 5))
+    return data._replace(y=np.random.default_rng(1).gamma(2.0, mean / 2.0) + 1e-6)
+
+
+def claims(data):
+    """Amounts of which a third is zero."""
+    data = amounts(data)
+    return data._replace(
+        y=np.where(np.random.default_rng(2).random(len(data.y)) < 1 / 3, 0.0, data.y)
+    )
 
 
 class Line:
@@ -65,6 +79,16 @@ def poisson_objective(alpha):
     def objective(data, model):
         f = data.X @ model.coef_ + model.intercept_
         return np.mean(np.exp(f) - data.y * f) + alpha / 2 * model.coef_ @ model.coef_
+
+    return objective
+
+
+def amounts_objective(alpha, power):
+    def objective(data, model):
+        f = data.X @ model.coef_ + model.intercept_
+        first = f if power == 2 else np.exp((2 - power) * f) / (2 - power)
+        loss = first - data.y * np.exp((1 - power) * f) / (1 - power)
+        return loss.mean() + alpha / 2 * model.coef_ @ model.coef_
 
     return objective
 
@@ -118,6 +142,29 @@ def poisson(name, *rows, alpha, newton=True, **options):
     )
 
 
+def tweedie(name, *rows, alpha, power, **options):
+    """Gamma regression for the power 2."""
+    path, given = "linear_model.TweedieRegressor", {"alpha": alpha, "power": power}
+    family = {"family": "gamma" if power == 2 else f"tweedie ({power})", "link": "log"}
+    if power == 2:
+        path, given = "linear_model.GammaRegressor", {"alpha": alpha}
+    glum = {"l1_ratio": 0, "gradient_tol": 1e-5, "alpha": alpha}
+    peers = same(path, ("mlreplica",), **given)
+    peers |= same(path, ("scikit-learn",), tol=1e-5, max_iter=1000, **given)
+    peers["scikit-learn, newton-cholesky"] = fit(
+        f"sklearn.{path}", solver="newton-cholesky", **given
+    )
+    peers["glum"] = fit("glum.GeneralizedLinearRegressor", **family, **glum)
+    return Race(
+        name=f"{'gamma' if power == 2 else 'tweedie'}-{name}",
+        what="gamma regression" if power == 2 else "Tweedie regression",
+        shapes=shapes(*rows, then=amounts if power == 2 else claims),
+        contestants=peers,
+        quality=amounts_objective(alpha, power),
+        **options,
+    )
+
+
 def one_row(name, row, then):
     """The prediction of one row by a fitted model."""
     return Race(
@@ -140,6 +187,10 @@ RACES = [
     poisson("tall", Rows(200_000, 50), Rows(30_000, 150, "correlated"), alpha=1e-3, readme=True),
     poisson("wide", Rows(300, 1000), Rows(1000, 1500, "offset"), alpha=1e-2, newton=False),
     poisson("sparse", Rows(20_000, 1000, "words", words=10), alpha=1e-3, newton=False),
+    tweedie("small", Rows(1000, 10), Rows(3000, 20, "few"), alpha=1e-3, power=2, start=True),
+    tweedie("tall", Rows(200_000, 50), Rows(30_000, 150, "correlated"), alpha=1e-3, power=2),
+    tweedie("small", Rows(1000, 10), Rows(3000, 20, "few"), alpha=1e-3, power=1.5),
+    tweedie("tall", Rows(200_000, 50), Rows(30_000, 150, "correlated"), alpha=1e-3, power=1.5),
     one_row("HuberRegressor", Rows(1000, 10), wild),
     one_row("QuantileRegressor", Rows(300, 10), wild),
     one_row("PoissonRegressor", Rows(1000, 10), counts),

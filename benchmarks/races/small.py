@@ -25,6 +25,8 @@ ESTIMATORS = {  # settings beside the defaults, which `None` leaves out
         "ElasticNetCV": [],
         "HuberRegressor": [],
         "PoissonRegressor": [],
+        "GammaRegressor": [],
+        "TweedieRegressor": [{"power": 1.5}],
         "QuantileRegressor": [{"alpha": 0.01}],
         "SGDRegressor": [SEED],
         "SGDClassifier": [SEED, {"loss": "log_loss"} | SEED],
@@ -64,6 +66,7 @@ ESTIMATORS = {  # settings beside the defaults, which `None` leaves out
         "HistGradientBoostingRegressor": [SEED],
         "IsolationForest": [SEED],
     },
+    "calibration": {"CalibratedClassifierCV": []},
     "kernel_ridge": {"KernelRidge": [{"kernel": "rbf", "alpha": 0.1}]},
     "neighbors": {
         "KNeighborsClassifier": [{"weights": "distance"}],
