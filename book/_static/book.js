@@ -1,6 +1,15 @@
 // What every page does, players aside.
 "use strict";
 (() => {
+  // The sidebar shows where this page stands.
+  const showPlace = () => {
+    const list = document.querySelector(".sidebar-scroll"), current = list?.querySelector("a.current");
+    if (!current) return;
+    const below = current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 3;
+    list.scrollBy({ top: below, behavior: "instant" }); // the theme would glide
+  };
+  addEventListener("DOMContentLoaded", showPlace);
+
   // A page shows itself in its own faces: a face that comes late breaks lines anew and moves what is below.
   const page = document.documentElement, faces = ["1em 'Source Serif 4 Variable'", "italic 1em 'Source Serif 4 Variable'",
     "1em 'Source Sans 3 Variable'", "1em 'Source Code Pro Variable'", "1em KaTeX_Main", "italic 1em KaTeX_Math",
@@ -8,23 +17,29 @@
   const loaded = Promise.all(faces.map((face) => document.fonts.load(face, "aα")));
   const enough = new Promise((done) => setTimeout(done, 1500));
   page.classList.add("loading");
-  Promise.race([loaded, enough]).finally(() => page.classList.remove("loading"));
+  loaded.finally(showPlace); // its lines may be broken in other places now
+  Promise.race([loaded, enough]).finally(() => {
+    fitFormulas(document);  // now that they have their width
+    page.classList.remove("loading");
+  });
+
+  // A formula that is wider than a narrow screen becomes smaller, down to what can be read; then it scrolls.
+  function fitFormulas(root) {
+    for (const node of root.querySelectorAll(".formula")) {
+      let size = 1;
+      node.style.fontSize = "";
+      for (let k = 0; k < 3 && innerWidth < 736 && size > 0.62 && node.scrollWidth > node.clientWidth + 1; k++) {
+        size = Math.max(0.62, 0.99 * size * node.clientWidth / node.scrollWidth);
+        node.style.fontSize = `${size}em`;
+      }
+    }
+  }
+  addEventListener("DOMContentLoaded", () => fitFormulas(document));
+  addEventListener("resize", () => fitFormulas(document));
+  addEventListener("toggle", (event) => fitFormulas(event.target), true);  // a fold was opened
 })();
 
 addEventListener("DOMContentLoaded", () => {
-  // The sidebar shows where this page stands.
-  const list = document.querySelector(".sidebar-scroll"), current = list?.querySelector("a.current");
-  if (current) list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 3;
-
-  // A formula that is wider than a narrow screen becomes smaller, down to what can be read; then it scrolls.
-  const fit = (node) => {
-    node.style.fontSize = "";
-    if (innerWidth < 736 && node.scrollWidth > node.clientWidth + 1) node.style.fontSize = `${Math.max(0.62, node.clientWidth / node.scrollWidth)}em`;
-  };
-  const formulas = document.querySelectorAll(".formula");
-  formulas.forEach(fit);
-  addEventListener("resize", () => formulas.forEach(fit));
-
   // What scrolls sideways can be reached by the keyboard; what does not is no stop for the Tab key.
   const watch = new ResizeObserver((entries) => {
     for (const { target } of entries) {

@@ -2,7 +2,8 @@
 
 ``models`` is a table of all estimators; ``facts`` takes the name of one and shows what it is for,
 its advantages and disadvantages, its cost, what it needs, and the alternatives. It stands on top of
-every page that a card names, also if the page does not ask for it.
+every page that a card names, also if the page does not ask for it. A method that is no estimator,
+such as a sampler, gives the same rows in the body of ``facts``, as ``Time: one draw per sweep``.
 """
 
 import re
@@ -21,25 +22,41 @@ class Models(SphinxDirective):
         return self.parse_text_to_nodes(overview())
 
 
-class Facts(SphinxDirective):
-    """The facts on one estimator's card."""
+ROWS = (
+    "Class", "Use it for", "Advantages", "Disadvantages", "Time", "Memory", "Rescaling",
+    "Missing values", "Alternatives",
+)  # fmt: skip
 
-    required_arguments = 1
+
+class Facts(SphinxDirective):
+    """The facts on one estimator's card, or those that the page gives."""
+
+    optional_arguments = 1
+    has_content = True
 
     def run(self):
-        """A box; an estimator that is not there stops the build."""
+        """A box; an estimator that is not there, or a missing row, stops the build."""
         found = {card.name: card for card in cards()}
-        if self.arguments[0] not in found:
-            raise self.error(f"no estimator {self.arguments[0]!r} has a card")
-        card = found[self.arguments[0]]
-        page = self.env.docname
-        same = [other for other in found.values() if other.page == page and other is not card]
-        rows = {"Class": ", ".join(reference(c) for c in (card, *same))} | card.facts()
-        rows["Alternatives"] = linked(rows["Alternatives"], found)
+        if self.arguments:
+            rows = self.rows_of(self.arguments[0], found)
+        else:
+            rows = dict(line.split(": ", 1) for line in self.content if ": " in line)
+        if tuple(rows) != ROWS:
+            raise self.error(f"the rows of a box of facts are {', '.join(ROWS)}")
         text = "| | |\n|---|---|\n" + "".join(f"| {k} | {v} |\n" for k, v in rows.items())
         box = nodes.container("", classes=["facts"])
         box += self.parse_text_to_nodes(text)
         return [box]
+
+    def rows_of(self, name, found):
+        """The rows of a card, with links."""
+        if name not in found:
+            raise self.error(f"no estimator {name!r} has a card")
+        card = found[name]
+        page = self.env.docname
+        same = [other for other in found.values() if other.page == page and other is not card]
+        rows = {"Class": ", ".join(reference(c) for c in (card, *same))} | card.facts()
+        return rows | {"Alternatives": linked(rows["Alternatives"], found)}
 
 
 def reference(card):

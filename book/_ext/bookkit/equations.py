@@ -22,6 +22,16 @@ KATEX = Path(__file__).parents[2] / "node_modules" / "katex" / "dist" / "katex.j
 LABEL = re.compile(r"[a-z][a-z0-9-]*-(\d+[a-z]?)$")
 ANNOTATION = re.compile(r"<annotation .*?</annotation>", re.DOTALL)  # TeX, a tenth of a page
 STOP = re.compile(r"[.,;:!?)’”]+")
+LETTER = r"\$(\\?[A-Za-z]+(?:_(?:\w|\{[^}]*\}))?)\$"
+DEFINED = [
+    re.compile(rf"\b(?:[Ll]et|[Ww]rite|[Cc]all) {LETTER}\s+(?:be|for|hold|denote|stand)\b"),
+    re.compile(rf"\b(?:[Ww]ith|and) {LETTER}\s+(?:the|a|an|for)\b"),
+    re.compile(rf"\bwhere {LETTER}\s+(?:is|are)\b"),
+]
+APART = re.compile(
+    r"^```\{code-cell\}.*?^```$|^```\{exercise\}.*?^```\{solution-end\}",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @cache
@@ -115,6 +125,16 @@ def check_order(app, doctree):
         last = prefix, number, node["label"]
 
 
+def check_letters(app, docname, text):
+    """A letter is introduced once a page; exercises may have their own."""
+    last, prose = {}, APART.sub("", text[0])
+    for words in (found for pattern in DEFINED for found in pattern.finditer(prose)):
+        if (letter := words[1]) in last:
+            said = "the letter %s is introduced twice, as in %r and %r: one letter, one meaning"
+            log.warning(said, letter, last[letter], words[0], location=docname, type="math")
+        last[letter] = words[0]
+
+
 class LabelledEquations(MathDomain):
     """Sphinx's equations, numbered by the end of their labels instead of by counting."""
 
@@ -153,6 +173,7 @@ def setup(app):
     app.add_config_value("book_macros", {}, "html")
     app.add_html_math_renderer("katex", (visit_math, None), (visit_math_block, None))
     app.add_domain(LabelledEquations, override=True)
+    app.connect("source-read", check_letters)
     app.connect("doctree-read", check_order)
     app.connect("doctree-resolved", keep_stops)
     app.connect("build-finished", stop)
