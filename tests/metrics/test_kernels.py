@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlreplica import metrics
-from mlreplica.metrics import _cluster, _confusion, _ranking, _regression
+from mlreplica.metrics import _confusion, _regression, _residual_sums, _silhouette, _sweep
 
 rng = np.random.default_rng(3)
 N = 5000
@@ -50,7 +50,7 @@ def test_many_classes_take_no_square_of_memory():
 def test_radix_order_sorts(scale):
     s = np.concatenate([rng.normal(size=N), [0.0, -0.0, 1.0, 1.0], rng.integers(-3, 3, N)]) * scale
     order, key = np.empty((2, len(s)), np.int64), np.empty((2, len(s)), np.uint64)
-    passes = _ranking.radix_order(s.view(np.int64), order[0], key[0], order[1], key[1])
+    passes = _sweep.radix_order(s.view(np.int64), order[0], key[0], order[1], key[1])
     order = order[passes % 2]
     np.testing.assert_array_equal(s[order], np.sort(s)[::-1])
     np.testing.assert_array_equal(np.sort(order), np.arange(len(s)))
@@ -59,15 +59,15 @@ def test_radix_order_sorts(scale):
 def test_area_counts_pairs():
     a, b = np.sort(np.round(rng.normal(size=300), 1)), np.sort(np.round(rng.normal(size=200), 1))
     pairs = sum(2 * int(u > v) + int(u == v) for u in a for v in b)
-    assert _ranking.twice_area(a, b) == pairs
+    assert _sweep.twice_area(a, b) == pairs
 
 
 def test_walk_is_the_sweep_of_a_sort(monkeypatch):
     y, s = rng.random(N) < 0.3, np.round(rng.normal(size=N), 2)
     for corners in (True, False):
-        small = _ranking.sweep(y, s, corners=corners)
-        monkeypatch.setattr(_ranking, "LARGE", 1)
-        for a, b in zip(small, _ranking.sweep(y, s, corners=corners), strict=True):
+        small = _sweep.sweep(y, s, corners=corners)
+        monkeypatch.setattr(_sweep, "LARGE", 1)
+        for a, b in zip(small, _sweep.sweep(y, s, corners=corners), strict=True):
             np.testing.assert_array_equal(a, b)
         monkeypatch.undo()
 
@@ -77,7 +77,7 @@ def test_spreads_keep_their_digits(offset):
     y, f, w = rng.normal(size=N) + offset, rng.normal(size=N) + offset, rng.random(N)
     for weight in (np.empty(0), w):
         c = weight if len(weight) else np.ones(N)
-        W, m_y, S_y, m_e, S_e = _regression.spreads(y, f, weight)
+        W, m_y, S_y, m_e, S_e = _residual_sums.spreads(y, f, weight)
         e, exact = y - f, np.longdouble(y)
         mean = np.average(exact, weights=c)
         assert pytest.approx(c.sum()) == W
@@ -119,12 +119,12 @@ def test_distances_are_summed():
     D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     expected = np.stack([D[:, code == c].sum(axis=1) for c in range(3)], axis=1)
     starts, sums = np.append(0, np.cumsum(sizes)), np.empty((300, 3))
-    _cluster.sum_distances(np.ascontiguousarray(X.T), np.arange(300), starts, sums)
+    _silhouette.sum_distances(np.ascontiguousarray(X.T), np.arange(300), starts, sums)
     np.testing.assert_allclose(sums, expected, rtol=1e-12)
     for width in (7, 40):
         wide = np.tile(X, 6)[:, :width]
         shuffled = rng.permutation(300)
-        sums = _cluster.cluster_distances(wide[shuffled], code[shuffled], sizes)
+        sums = _silhouette.cluster_distances(wide[shuffled], code[shuffled], sizes)
         D = np.sqrt(((wide[:, None] - wide) ** 2).sum(axis=2))
         expected = np.stack([D[:, code == c].sum(axis=1) for c in range(3)], axis=1)
         np.testing.assert_allclose(sums, expected[shuffled], rtol=1e-9)

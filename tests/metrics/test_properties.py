@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from mlreplica import metrics
 from mlreplica.metrics import Confusion
 from mlreplica.metrics._cluster import expected_information
-from mlreplica.metrics._ranking import sweep
+from mlreplica.metrics._sweep import sweep
 
 quick = settings(deadline=None, max_examples=60)
 sizes = st.integers(2, 40)

@@ -14,18 +14,10 @@ if TYPE_CHECKING:
     from . import pairwise as pairwise
     from ._classification import accuracy_score as accuracy_score
     from ._classification import balanced_accuracy_score as balanced_accuracy_score
-    from ._classification import classification_report as classification_report
     from ._classification import cohen_kappa_score as cohen_kappa_score
     from ._classification import confusion_matrix as confusion_matrix
-    from ._classification import f1_score as f1_score
-    from ._classification import fbeta_score as fbeta_score
     from ._classification import hamming_loss as hamming_loss
-    from ._classification import jaccard_score as jaccard_score
     from ._classification import matthews_corrcoef as matthews_corrcoef
-    from ._classification import multilabel_confusion_matrix as multilabel_confusion_matrix
-    from ._classification import precision_recall_fscore_support as precision_recall_fscore_support
-    from ._classification import precision_score as precision_score
-    from ._classification import recall_score as recall_score
     from ._classification import zero_one_loss as zero_one_loss
     from ._cluster import adjusted_mutual_info_score as adjusted_mutual_info_score
     from ._cluster import adjusted_rand_score as adjusted_rand_score
@@ -36,8 +28,6 @@ if TYPE_CHECKING:
     from ._cluster import normalized_mutual_info_score as normalized_mutual_info_score
     from ._cluster import pair_confusion_matrix as pair_confusion_matrix
     from ._cluster import rand_score as rand_score
-    from ._cluster import silhouette_samples as silhouette_samples
-    from ._cluster import silhouette_score as silhouette_score
     from ._cluster import v_measure_score as v_measure_score
     from ._confusion import Confusion as Confusion
     from ._detection import det_curve as det_curve
@@ -55,12 +45,12 @@ if TYPE_CHECKING:
     from ._gain import dcg_score as dcg_score
     from ._gain import ndcg_score as ndcg_score
     from ._gain import top_k_accuracy_score as top_k_accuracy_score
+    from ._precision_recall import average_precision_score as average_precision_score
+    from ._precision_recall import precision_recall_curve as precision_recall_curve
     from ._probability import brier_score_loss as brier_score_loss
     from ._probability import hinge_loss as hinge_loss
     from ._probability import log_loss as log_loss
     from ._ranking import auc as auc
-    from ._ranking import average_precision_score as average_precision_score
-    from ._ranking import precision_recall_curve as precision_recall_curve
     from ._ranking import roc_auc_score as roc_auc_score
     from ._ranking import roc_curve as roc_curve
     from ._regression import explained_variance_score as explained_variance_score
@@ -81,6 +71,16 @@ if TYPE_CHECKING:
     from ._sequence import flat_precision_score as flat_precision_score
     from ._sequence import flat_recall_score as flat_recall_score
     from ._sequence import sequence_accuracy_score as sequence_accuracy_score
+    from ._set_wise import classification_report as classification_report
+    from ._set_wise import f1_score as f1_score
+    from ._set_wise import fbeta_score as fbeta_score
+    from ._set_wise import jaccard_score as jaccard_score
+    from ._set_wise import multilabel_confusion_matrix as multilabel_confusion_matrix
+    from ._set_wise import precision_recall_fscore_support as precision_recall_fscore_support
+    from ._set_wise import precision_score as precision_score
+    from ._set_wise import recall_score as recall_score
+    from ._silhouette import silhouette_samples as silhouette_samples
+    from ._silhouette import silhouette_score as silhouette_score
     from .pairwise import euclidean_distances as euclidean_distances
     from .pairwise import nan_euclidean_distances as nan_euclidean_distances
     from .pairwise import pairwise_distances as pairwise_distances

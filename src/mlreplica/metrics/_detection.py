@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._inputs import checked
-from ._ranking import CURVE, scored, sweep
+from ._ranking import CURVE, scored
+from ._sweep import sweep
 
 
 @checked(CURVE)

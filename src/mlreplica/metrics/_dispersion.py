@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_X_y
 
-from ._cluster import clusters_of
 from ._inputs import checked
+from ._silhouette import clusters_of
 
 POINTS = {"X": ["array-like"], "labels": ["array-like"]}
 

@@ -9,8 +9,8 @@ from itertools import chain
 
 import numpy as np
 
-from ._classification import (
-    accuracy_score,
+from ._classification import accuracy_score
+from ._set_wise import (
     classification_report,
     f1_score,
     fbeta_score,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ._cluster import normalized_mutual_info_score as normalized_mutual_info_score
     from ._cluster import pair_confusion_matrix as pair_confusion_matrix
     from ._cluster import rand_score as rand_score
-    from ._cluster import silhouette_samples as silhouette_samples
-    from ._cluster import silhouette_score as silhouette_score
     from ._cluster import v_measure_score as v_measure_score
+    from ._silhouette import silhouette_samples as silhouette_samples
+    from ._silhouette import silhouette_score as silhouette_score
 
 __all__, __getattr__, __dir__ = lazy(__name__)
