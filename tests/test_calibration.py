@@ -19,14 +19,9 @@ from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mlreplica
-from mlreplica.calibration import (
-    CalibratedClassifierCV,
-    CalibratedMember,
-    Sigmoid,
-    Temperature,
-    calibration_curve,
-    slope,
-)
+from mlreplica.calibration import CalibratedClassifierCV, calibration_curve
+from mlreplica.calibration._classifier import CalibratedMember
+from mlreplica.calibration._curves import Sigmoid, Temperature, slope
 from mlreplica.linear_model import LogisticRegression, RidgeClassifier
 from mlreplica.naive_bayes import GaussianNB
 

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from .lasso.cv import LassoCV as LassoCV
     from .lasso.elastic_net import ElasticNet as ElasticNet
     from .lasso.elastic_net import Lasso as Lasso
+    from .lasso.multi_task_cv import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+    from .lasso.multi_task_cv import MultiTaskLassoCV as MultiTaskLassoCV
     from .lasso.multi_task_estimators import MultiTaskElasticNet as MultiTaskElasticNet
-    from .lasso.multi_task_estimators import MultiTaskElasticNetCV as MultiTaskElasticNetCV
     from .lasso.multi_task_estimators import MultiTaskLasso as MultiTaskLasso
-    from .lasso.multi_task_estimators import MultiTaskLassoCV as MultiTaskLassoCV
     from .lasso.path import enet_path as enet_path
     from .lasso.path import lasso_path as lasso_path
     from .least_squares.linear_regression import LinearRegression as LinearRegression
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .ridge.regressor import Ridge as Ridge
     from .ridge.regressor import ridge_regression as ridge_regression
     from .robust.huber import HuberRegressor as HuberRegressor
-    from .robust.poisson import PoissonRegressor as PoissonRegressor
+    from .robust.poisson_regressor import PoissonRegressor as PoissonRegressor
     from .robust.quantile import QuantileRegressor as QuantileRegressor
     from .robust.tweedie_regressors import GammaRegressor as GammaRegressor
     from .robust.tweedie_regressors import TweedieRegressor as TweedieRegressor

@@ -7,7 +7,7 @@ models, with p the number of columns of X, which every fitted model knows.
 
 import numpy as np
 
-from mlreplica.calibration import CalibratedMember
+from mlreplica.calibration._classifier import CalibratedMember
 from mlreplica.core.card import card_of
 from mlreplica.core.growth.tree import Tree
 from mlreplica.ensemble.histogram.predict import HistTree

@@ -9,7 +9,8 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 import mlreplica
 from mlreplica import feature_selection
-from mlreplica.calibration import CalibratedMember, Sigmoid, Temperature
+from mlreplica.calibration._classifier import CalibratedMember
+from mlreplica.calibration._curves import Sigmoid, Temperature
 from mlreplica.core.card import card_of
 from mlreplica.core.formulas.kernel_words import inverse_lengths
 from mlreplica.core.inputs import Inputs

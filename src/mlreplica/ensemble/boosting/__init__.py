@@ -1,5 +1,6 @@
 """Boosting by weights and by gradients
 
-AdaBoost: `samme.py` (classes), `r2.py` (numbers), `adaboost.py` (the estimators). Gradient
-boosting: `stages.py` (one stage), `gradient_base.py`, `gradient_boosting.py` (the estimators).
+AdaBoost: `samme.py` (classes) and `r2.py` (numbers), then the estimators: `weight_boosting.py`,
+`adaboost_classifier.py`, `adaboost_regressor.py`. Gradient boosting: `stages.py` (one stage), then
+`gradient_base.py`, `gradient_boosting_classifier.py`, `gradient_boosting_regressor.py`.
 """

@@ -39,6 +39,7 @@ from mlreplica.tree import DecisionTreeRegressor
 
 from .stages import describe, fit_stage, sample
 
+EPS = float(np.finfo(np.float64).eps)
 SEEDS = 2**31 - 1  # trees are seeded by numbers below this
 TREE = ("min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf", "max_depth")
 TREE += ("min_impurity_decrease", "max_features", "max_leaf_nodes", "ccp_alpha")

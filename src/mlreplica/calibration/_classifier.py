@@ -1,43 +1,20 @@
-r"""Calibration: probabilities that match frequencies, learned from rows that a classifier never saw
+"""CalibratedClassifierCV: probabilities that match frequencies
 
-Let f_k(x) be the score of class k. A curve is fitted to scores of rows that the classifier was not
-trained on, by one of three methods. Platt's sigmoid, one per class,
-
-    p_k = 1/(1 + exp(A_k f_k + B_k))                                                         (1)
-
-is in `core/formulas/platt.py`. The isotonic curve, one per class,
-
-    p_k = g_k(f_k),      g_k the best curve that never falls                                 (2)
-
-is in `isotonic.py`. For more than two classes, both are divided by Σ_k p_k. The temperature T = 1/β
-is one number for all classes,
-
-    p = softmax(β f),      minimise over β:   L(β) = −Σ_i w_i log p_{y_i}(x_i)               (3)
-
-L is convex: its slope is Σ_i w_i (E_p[f] − f_{y_i}) and its curvature Σ_i w_i Var_p[f] ≥ 0.
-Newton's method finds the root of the slope inside a bracket, which halves where Newton would leave
-it. If no root exists, because every row is right, β stops at e¹⁰.
-
-A calibrated classifier averages the probabilities of one classifier and curve per fold, or has one
+Curves (`_curves.py`) are fitted to scores of rows that the classifier was not trained on. A
+calibrated classifier averages the probabilities of one classifier and curve per fold, or has one
 classifier trained on all rows with the curves of cross-validated scores.
-
-Platt, Probabilistic outputs for support vector machines (1999); Zadrozny, Elkan, Transforming
-classifier scores into accurate multiclass probability estimates (2002); Guo, Pleiss, Sun,
-Weinberger, On calibration of modern neural networks (2017).
 """
 
 import warnings
 from inspect import signature
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import LeaveOneOut, check_cv, cross_val_predict
 from sklearn.utils import (
     assert_all_finite,
-    check_consistent_length,
     column_or_1d,
     get_tags,
     indexable,
@@ -50,83 +27,20 @@ from sklearn.utils.validation import check_is_fitted
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
     HasMethods,
-    Interval,
     StrOptions,
     _check_method_params,
-    _check_pos_label_consistency,
     _check_sample_weight,
     _fit_context,
     _manual_routing,
     _routing_enabled,
     _safe_indexing,
-    validate_params,
 )
-from mlreplica.core.formulas.platt import fit_sigmoid, sigmoid
 from mlreplica.isotonic import IsotonicRegression
 from mlreplica.svm import LinearSVC
 
-__all__ = ["CalibratedClassifierCV", "calibration_curve"]
+from ._curves import Sigmoid, Temperature
 
-LOG_BETA = 10.0  # |log β| is at most this
 LEAST = 1e-12  # added to a probability before its logarithm is taken
-
-
-class Sigmoid:
-    """The curve (1) of one class."""
-
-    def fit(self, f, y, w=None):
-        """Fit A and B to scores f of rows that are of the class (y = 1) or not (y = 0)."""
-        scale = max(np.abs(f).max(), np.finfo(float).tiny)  # Newton meets scores in [−1, 1]
-        total = float(len(f) if w is None else w.sum())
-        A, self.b_ = fit_sigmoid(f / scale, 2.0 * y - 1.0, w, tol=1e-10 * max(total, 1.0))
-        self.a_ = A / scale
-        return self
-
-    def predict(self, f):
-        """The probability of each score."""
-        return sigmoid(f, self.a_, self.b_)
-
-
-class Temperature:
-    """The inverse temperature (3) of all classes."""
-
-    def fit(self, f, y, w=None):
-        """Fit β to scores f, one column per class, of rows whose columns are y."""
-        f = f - f.max(axis=1, keepdims=True)  # softmax is unchanged
-        w = np.ones(len(f)) if w is None else w
-        right = f[np.arange(len(f)), y]
-        low, high = -LOG_BETA, LOG_BETA
-        if slope(f, right, w, np.exp(low))[0] >= 0.0:
-            self.beta_ = float(np.exp(low))
-            return self
-        if slope(f, right, w, np.exp(high))[0] <= 0.0:
-            self.beta_ = float(np.exp(high))
-            return self
-        u = 0.0  # log β, between low and high
-        for _ in range(200):
-            beta = np.exp(u)
-            first, second = slope(f, right, w, beta)
-            low, high = (u, high) if first < 0.0 else (low, u)
-            new = beta - first / second if second > 0.0 else 0.0
-            new = np.log(new) if new > 0.0 else low
-            new = new if low < new < high else (low + high) / 2.0
-            if abs(new - u) <= 1e-13:
-                break
-            u = new
-        self.beta_ = float(np.exp(u))
-        return self
-
-    def predict(self, f):
-        """The probabilities of each row of scores."""
-        return softmax(self.beta_ * f, axis=1)
-
-
-def slope(f, right, w, beta):
-    """The first and second derivative of (3)."""
-    p = np.exp(beta * f - logsumexp(beta * f, axis=1, keepdims=True))
-    mean = np.einsum("ik,ik->i", p, f)
-    variance = np.einsum("ik,ik->i", p, (f - mean[:, None]) ** 2)
-    return float(w @ (mean - right)), float(w @ variance)
 
 
 def method_of(classifier):
@@ -460,62 +374,3 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         inside = get_tags(self._classifier()).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inside.sparse, inside.allow_nan
         return tags
-
-
-@validate_params(
-    {
-        "y_true": ["array-like"],
-        "y_prob": ["array-like"],
-        "pos_label": [Real, str, "boolean", None],
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
-        "strategy": [StrOptions({"uniform", "quantile"})],
-    },
-    prefer_skip_nested_validation=True,
-)
-def calibration_curve(y_true, y_prob, *, pos_label=None, n_bins=5, strategy="uniform"):
-    """Observed shares and predicted probabilities of bins of rows: the reliability curve.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels, of at most two classes.
-    y_prob : array-like of shape (n_samples,)
-        Predicted probabilities of the positive class.
-    pos_label : int, float, bool or str, default=None
-        The positive class; None for 1.
-    n_bins : int, default=5
-        Number of bins. Those that hold no row are left out.
-    strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of the same width, or of the same number of rows.
-
-    Returns
-    -------
-    prob_true : ndarray of shape (n_bins,) or smaller
-        The share of positives in each bin.
-    prob_pred : ndarray of shape (n_bins,) or smaller
-        The mean predicted probability in each bin.
-
-    Examples
-    --------
-    >>> from mlreplica.calibration import calibration_curve
-    >>> share, mean = calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2)
-    >>> share, mean
-    (array([0., 1.]), array([0.2 , 0.75]))
-    """
-    y, p = column_or_1d(y_true), column_or_1d(y_prob)
-    check_consistent_length(y, p)
-    positive = _check_pos_label_consistency(pos_label, y)
-    classes = np.unique(y)
-    if len(classes) > 2:
-        raise ValueError(f"Only binary classification is supported. Provided labels {classes}.")
-    if not (p.min() >= 0 and p.max() <= 1):
-        raise ValueError("y_prob has values outside [0, 1].")
-    edges = np.linspace(0.0, 1.0, n_bins + 1)
-    if strategy == "quantile":
-        edges = np.quantile(p, edges)
-    bins = np.searchsorted(edges[1:-1], p)  # a probability on an edge belongs below it
-    size = np.bincount(bins, minlength=n_bins)
-    some = size > 0
-    positives = np.bincount(bins, weights=y == positive, minlength=n_bins)
-    total = np.bincount(bins, weights=p, minlength=n_bins)
-    return positives[some] / size[some], total[some] / size[some]
