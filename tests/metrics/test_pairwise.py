@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise as reference
 
-from mlreplica.core.formulas.distances import BOOLEAN, ROW_FUNCTIONS
+from mlreplica.core.formulas.row_distances import BOOLEAN, ROW_FUNCTIONS
 from mlreplica.metrics import pairwise
 
 rng = np.random.default_rng(0)

@@ -43,7 +43,8 @@ from mlreplica.core.compat import (
     _fit_context,
 )
 from mlreplica.core.compile.jit import kernel
-from mlreplica.core.formulas.distances import NORMS, ROW_FUNCTIONS, TREE_NORMS, distance_named
+from mlreplica.core.formulas.distances import NORMS, TREE_NORMS, distance_named
+from mlreplica.core.formulas.row_distances import ROW_FUNCTIONS
 from mlreplica.core.space import NeighbourIndex
 from mlreplica.core.validation import new_rows
 

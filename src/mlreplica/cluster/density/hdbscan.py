@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.cluster.hierarchy.chain import in_order, prim_matrix
 from mlreplica.core.compat import _VALID_METRICS, Interval, StrOptions, _fit_context
-from mlreplica.core.formulas.distances import NORMS, ROW_FUNCTIONS, distance_named
+from mlreplica.core.formulas.distances import NORMS, distance_named
+from mlreplica.core.formulas.row_distances import ROW_FUNCTIONS
 from mlreplica.core.space import NeighbourIndex
 
 from .condensed import choose_clusters, condense, labels_at, sizes_of

@@ -15,7 +15,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_non_negative
 
 from mlreplica.core.compat import StrOptions, is_scalar_nan
-from mlreplica.core.formulas.distances import BOOLEAN, distance_named
+from mlreplica.core.formulas.distances import distance_named
+from mlreplica.core.formulas.row_distances import BOOLEAN
 from mlreplica.core.space.matrix import distance_matrix
 
 from ._rows import ANY, METRIC, as_given, of_rows, unit_rows
