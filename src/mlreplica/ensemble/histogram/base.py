@@ -11,9 +11,8 @@ from sklearn.base import (
     clone,
     is_classifier,
 )
-from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state, resample
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -28,19 +27,18 @@ from mlreplica.core.compat import (
     _check_y,
     _fit_context,
 )
-from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
 
 from .binning import SAMPLE, codes_of, learn_bins
+from .early_stopping import BinnedRows, mean_loss, watch_scores
 from .interactions import group_matrix, interaction_groups
-from .predict import add_coded, add_trees, forest_of, masks_of
-from .rounds import SMALL, Booster, BoostingProblem, Options, best_constant
+from .predict import add_trees, forest_of, masks_of
+from .rounds import Booster, BoostingProblem, Options, best_constant
 
 logger = logging.getLogger("mlreplica")
 
 AUTO = 10_000  # rows from which early_stopping="auto" is True
-SCORED = 10_000  # rows of the training set that a scorer sees
 
 
 class BoostingRound(NamedTuple):
@@ -57,14 +55,6 @@ class BoostingRound(NamedTuple):
     counts: np.ndarray  # rows of every node
     values: np.ndarray  # of the leaves, η included; others as they were before their split
     candidates: np.ndarray  # (nodes, columns, 256) gain of "code ≤ k goes left", if asked for
-
-
-class BinnedRows(NamedTuple):
-    """A set of rows with targets and weights (None: all 1)."""
-
-    X: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray | None
 
 
 class HistGradientBoosting(CallbackSupport, BaseEstimator):
@@ -297,7 +287,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
 
     def _rounds(self, booster, bins, train, valid):
         """Yield a `BoostingRound` indefinitely, or until the scores no longer rise."""
-        score = self._scores(booster, bins, train, valid) if self.do_early_stopping_ else None
+        score = watch_scores(self, booster, bins, train, valid) if self.do_early_stopping_ else None
         self.train_score_, self.validation_score_ = (
             list(self.train_score_), list(self.validation_score_),
         )  # fmt: skip
@@ -316,7 +306,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         """The `BoostingRound`; the loss of the training rows only if somebody looks."""
         train_loss = -self.train_score_[-1] if self.train_score_ else np.nan
         if watched and not (self.train_score_ and self.scoring == "loss"):
-            train_loss = self._mean_loss(booster.problem.y, booster.f, booster.problem.weight)
+            train_loss = mean_loss(self._loss, booster.problem.y, booster.f, booster.problem.weight)
         valid = -self.validation_score_[-1] if self.validation_score_ else np.nan
 
         def join(name):
@@ -328,85 +318,6 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             join("column"), join("left"), join("threshold"), gains, join("count"), join("value"),
             np.concatenate(notes),
         )  # fmt: skip
-
-    def _mean_loss(self, y, f, weight):
-        """The (weighted) mean of the loss, block by block on all threads."""
-        f = f if self._loss.target == "class" else f[:, 0]
-
-        def total(rows):
-            values = self._loss.value(y[rows], f[rows])
-            return values.sum() if weight is None else values @ weight[rows]
-
-        parts = split(len(y), max(n_threads(), len(y) // SMALL), least=1)
-        return float(sum(run(total, parts))) / (len(y) if weight is None else weight.sum())
-
-    def _scores(self, booster, bins, train, valid):
-        """A function that appends the scores of both sets and says whether to stop."""
-        f_valid = None
-        if valid is not None:
-            codes = codes_of(valid.X, bins)
-            f_valid = np.repeat(self._baseline_prediction, len(valid.y), axis=0)
-            if self._predictors:
-                f_valid = self._raw(np.ascontiguousarray(valid.X, dtype=float))
-        if self.scoring == "loss":
-
-            def score_train():
-                return -self._mean_loss(train.y, booster.f, train.weight)
-
-            def score_valid():
-                return -self._mean_loss(valid.y, f_valid, valid.weight)
-        else:
-            scorer = check_scoring(self, self.scoring)
-            known = isinstance(self.scoring, str) and self.scoring in get_scorer_names()
-            rows = np.arange(len(train.y))
-            if len(rows) > SCORED:
-                stratify = train.y if is_classifier(self) else None
-                rows = resample(
-                    rows, n_samples=SCORED, replace=False, random_state=self._seed,
-                    stratify=stratify,
-                )  # fmt: skip
-            weight = None if train.weight is None else train.weight[rows]
-            few = BinnedRows(
-                np.ascontiguousarray(train.X[rows], dtype=float), train.y[rows], weight
-            )
-            if valid is not None:
-                valid = valid._replace(X=np.ascontiguousarray(valid.X, dtype=float))
-
-            def score(data, f):
-                options = {} if data.weight is None else {"sample_weight": data.weight}
-                self._given_scores = (data.X, f if known else None)
-                try:
-                    return scorer(self, data.X, self._labels(data.y), **options)
-                finally:
-                    del self._given_scores
-
-            def score_train():
-                return score(few, booster.f[rows])
-
-            def score_valid():
-                return score(valid, f_valid)
-
-        seen = len(self._predictors)
-
-        def step():
-            nonlocal seen
-            if f_valid is not None and len(self._predictors) > seen:
-                add_coded(codes, self._predictors[-1], f_valid)
-                seen += 1
-            self.train_score_.append(score_train())
-            if valid is None:
-                return self._should_stop(self.train_score_)
-            self.validation_score_.append(score_valid())
-            return self._should_stop(self.validation_score_)
-
-        return step
-
-    def _should_stop(self, scores):
-        """True if none of the last scores is better than the one before them."""
-        wait = self.n_iter_no_change + 1
-        if len(scores) < wait:
-            return False
-        return not any(score > scores[-wait] + self.tol for score in scores[1 - wait :])
 
     def _labels(self, y):
         """Targets as the user gave them."""
