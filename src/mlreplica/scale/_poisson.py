@@ -9,7 +9,8 @@ import numpy as np
 
 from mlreplica.core.rows.moments import Moments
 from mlreplica.core.rows.walk import Rows as Frame
-from mlreplica.linear_model.robust.poisson import TINY, Counts, check_counts
+from mlreplica.linear_model.robust.mean_regressor import check_amounts
+from mlreplica.linear_model.robust.poisson import TINY, Counts
 
 from ._blocks import Block, dense
 from ._rows import Rows
@@ -20,7 +21,7 @@ def count_moments(block: Block) -> Moments:
     X, y, s = dense(block, target=True)
     if y.ndim != 1:
         raise ValueError(f"y must be one count per row, got {y.ndim} dimensions.")
-    check_counts(y)
+    check_amounts(y, power=1.0, log=True)
     return Moments.of(np.column_stack([X, y]).astype(np.float64), s)
 
 

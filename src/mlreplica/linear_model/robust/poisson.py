@@ -108,6 +108,8 @@ class Counts(NamedTuple):
     s: np.ndarray
     alpha: float
 
+    convex = True
+
     @classmethod
     def of(cls, rows, y, s, alpha):
         """With s scaled to shares."""
@@ -260,15 +262,6 @@ def newton(problem, v):
             if not new.value <= point.value + slack:
                 return
         point = new
-
-
-def check_counts(y):
-    """Raise unless y ≥ 0."""
-    if y.min() < 0:
-        raise ValueError(
-            "Some value(s) of y are out of the valid range of the loss 'HalfPoissonLoss': "
-            f"y must be >= 0, got {y.min():g}."
-        )
 
 
 def thinned_start(problem):
