@@ -267,6 +267,7 @@ def test_only_the_table_has_a_name(home):
 
 def test_a_library_that_cannot_be_loaded_is_left_out(home, monkeypatch, tmp_path, caplog):
     opened = functools.partial(library.opened.__wrapped__)
+    monkeypatch.setattr(library, "found_caller", library.found_caller.__wrapped__)
     monkeypatch.delenv("MLREPLICA_AHEAD", raising=False)
     monkeypatch.setattr(library, "FOLDER", tmp_path / "missing")
     assert opened() is None
@@ -281,5 +282,7 @@ def test_a_library_that_cannot_be_loaded_is_left_out(home, monkeypatch, tmp_path
         (tmp_path / f"{level}.so").write_bytes(b"half a file")
     assert opened() is None
     assert "cannot be loaded" in caplog.messages[-1]
+    assert library.from_caller("gather") is not None
     monkeypatch.setenv("MLREPLICA_AHEAD", "0")
     assert opened() is None
+    assert library.from_caller("gather") is None

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import estimator_checks
 
 import mlreplica
+from mlreplica.core.compile.ahead import build, levels, library
 from mlreplica.sequence import (
     CRF,
     GMMHMM,
@@ -22,9 +23,10 @@ from mlreplica.sequence import (
     NegativeBinomialHMM,
     PoissonHMM,
     WordFeatures,
+    _crf_data,
 )
 from mlreplica.sequence._crf_chain import ChainLikelihood, find_features
-from mlreplica.sequence._crf_data import Items, Vocabulary, encoded_labels
+from mlreplica.sequence._crf_data import Items, KeyTable, Vocabulary, encoded_labels
 
 
 def text(n=30, seed=0, labels=3):
@@ -223,6 +225,69 @@ def test_matrices_and_dictionaries_are_the_same():
         CRF().fit([np.ones((2, 3)), np.ones((1, 2))], [["a", "b"], ["a"]])
     assert isinstance(items, Items)
     assert sp.issparse(items.matrix)
+
+
+@pytest.fixture(scope="module")
+def gather(tmp_path_factory):
+    """The walk over dictionaries in C; None where nothing can build it."""
+    if not levels.has_compiler():
+        return None
+    folder = tmp_path_factory.mktemp("caller")
+    build.build_caller(folder / f"caller{library.COMPILED}")
+    return library.load_caller(folder).gather
+
+
+values = st.sampled_from(["b", "c", "", 1.0, 0.0, -2.5, 1, 0, True, False, np.float32(2), b"c"])
+dictionaries = st.dictionaries(st.sampled_from(["a", "a:b", "c", "d", 7]), values)
+
+
+@given(X=st.lists(st.lists(dictionaries, max_size=4), max_size=6), n=st.integers(0, 6))
+@settings(max_examples=60, deadline=None)
+def test_dictionaries_become_rows_alike_in_c_in_numpy_and_one_by_one(gather, X, n):
+    """Of each walk: the names that the first n sequences have, and all rows, new and known."""
+    found = []
+    for walk in (gather, None, "one by one"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_crf_data, "from_caller", lambda name, walk=walk: walk)
+            if walk == "one by one":
+                patch.setattr(Vocabulary, "by_tables", Vocabulary.one_by_one)
+            learning = Vocabulary(grow=True)
+            rows = [learning.encode(X[:n])]
+            known = Vocabulary(learning.numbers)
+            rows += [known.encode(X), known.encode(X)]
+            found.append([list(learning.numbers), *(r.matrix.toarray() for r in rows)])
+    for other in found[1:]:
+        assert other[0] == found[0][0]
+        for a, b in zip(other[1:], found[0][1:], strict=True):
+            assert_array_equal(a, b)
+
+
+def test_the_walk_in_c_leaves_collections_to_python_and_passes_errors_on(gather):
+    if gather is None:
+        pytest.skip("needs a C compiler")
+    table = KeyTable({"a": 3, "b:x": 5}.get)
+    columns, values, rows = gather([{"a": 2.0, "b": "x"}, {}, {"a": 0.0, "b": b"x"}], table)
+    assert_array_equal(columns, [3, 5, 5])
+    assert_array_equal(values, [2.0, 1.0, 1.0])
+    assert_array_equal(rows, [0, 2, 2, 3])
+    for item in ({"a": ["x"]}, {"a": ("x", "y")}, {"a": None}, ["a"], "a"):
+        with pytest.raises(TypeError):
+            gather([{}, item], KeyTable({}.setdefault))
+    with pytest.raises(OverflowError):
+        gather([{"a": 10**400}], KeyTable({"a": 0}.get))
+    many = [{f"k{j}": float(i + j) for j in range(200)} for i in range(3)]  # more than it remembers
+    columns, values, _ = gather(many, KeyTable({f"k{j}": j for j in range(200)}.get))
+    assert_array_equal(values, [v for item in many for v in item.values() if v])
+    assert_array_equal(columns, [*range(1, 200), *range(200), *range(200)])
+
+
+def test_a_second_fit_forgets_the_words_of_the_first():
+    crf = CRF().fit([[{"w": c} for c in "ab"]] * 3, [list("xy")] * 3)
+    crf.predict([[{"w": "a"}]])
+    X, y = [[{"w": c} for c in "cab"]] * 3, [list("zxy")] * 3
+    assert crf.fit(X, y).predict_marginals_single(X[0]) == CRF().fit(X, y).predict_marginals_single(
+        X[0]
+    )
 
 
 def test_explanations_add_up_to_the_score():

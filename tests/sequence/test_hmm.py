@@ -143,6 +143,42 @@ def test_likelihood_never_falls(model):
     assert model.history_[-1] > model.history_[0]
 
 
+def with_priors(model):
+    """A copy with every prior that the model has, none of them weak."""
+    matrices = getattr(model, "covariance_type", "") in ("full", "tied")
+    priors = {"startprob_prior": 2.0, "transmat_prior": 3.0, "emissionprob_prior": 4.0}
+    priors |= {"lambdas_prior": 5.0, "lambdas_weight": 2.0, "weights_prior": 3.0}
+    priors |= {"means_prior": 1.0, "means_weight": 6.0}
+    priors |= {"covars_prior": 9 * np.eye(2) if matrices else 9.0, "covars_weight": 7.0}
+    return clone(model).set_params(**{k: v for k, v in priors.items() if hasattr(model, k)})
+
+
+@every
+@pytest.mark.parametrize("gaps", [False, True])
+def test_with_priors_the_penalised_likelihood_never_falls(model, gaps):
+    X = data(type(model)).astype(float)
+    if gaps:
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    model = with_priors(model).set_params(n_iter=40, tol=-np.inf, random_state=3)
+    model.fit(X, lengths=[50, 70])
+    assert np.diff(model.history_).min() > -1e-7
+    before = model.score(X, [50, 70]) + model._log_prior()
+    assert_allclose(model.set_params(init_params="", n_iter=1).fit(X, [50, 70]).history_, before)
+
+
+def test_a_likelihood_that_falls_for_the_prior_is_no_failure(caplog):
+    X, found = np.ones((20, 2)), []
+    for steps in (1, 2, 40):
+        model = GaussianHMM(2, random_state=0, n_iter=steps, tol=1e-9).fit(X)
+        found.append(model.score(X))
+    assert found[1] < found[0] - 0.5
+    assert found[2] > found[1] + 0.5  # it goes on
+    assert np.diff(model.history_).min() > -1e-9
+    assert not any("not converging" in text for text in caplog.messages)
+    model.monitor_.report(0.0)
+    assert "penalised log-likelihood fell" in caplog.messages[-1]
+
+
 @every
 def test_missing_values_are_marginalised(model):
     X = data(type(model)).astype(float)

@@ -37,9 +37,9 @@ class HMM(BaseHMM):
     n_iter : int, default=100
         The most steps of EM.
     tol : float, default=1e-2
-        Stop when the log-likelihood gains less.
+        Stop when the penalised log-likelihood gains less.
     verbose : bool, default=False
-        Whether to write the log-likelihoods to the standard error stream.
+        Whether to write the objective of each step to the standard error stream.
     params, init_params : str, default="ste"
         What to learn, and what to set before: s(tart), t(ransitions), e(missions).
     implementation : {"scaling", "log"}, default="scaling"
@@ -204,6 +204,12 @@ class HMM(BaseHMM):
                 emission._maximise(found)
             else:
                 emission.m_step(*found)
+
+    def _emission_prior(self):
+        if "e" not in self.params:
+            return 0.0
+        own = [emission for emission, _ in self.emissions_ if isinstance(emission, BaseHMM)]
+        return sum(emission._emission_prior() for emission in own)
 
     @property
     def partial_fit(self):

@@ -30,13 +30,14 @@ from ._sequences import (
     told_apart,
     without_weightless,
 )
-from ._shares import allowed, check_distribution, clamp, shares
+from ._shares import allowed, check_distribution, clamp, log_dirichlet, shares
 
 
 class HMMState(NamedTuple):
-    """What a `Trace` records once per step of EM."""
+    """What a `Trace` records once per step of EM; `gain` is that of the objective (1)."""
 
     log_likelihood: float
+    objective: float
     gain: float
     startprob: np.ndarray
     transmat: np.ndarray
@@ -46,7 +47,8 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
     """A hidden Markov model without emissions; subclasses say what a state shows.
 
     A subclass has `_names` (letters of `params` and the attributes they stand for), `_start`,
-    `_check_emissions`, `log_density`, `_statistics`, `_maximise`, `_draw` and `_emission_sizes`.
+    `_check_emissions`, `log_density`, `_statistics`, `_maximise`, `_draw` and `_emission_sizes`;
+    also `_emission_prior` if the emissions have one.
     """
 
     _names = {}
@@ -157,16 +159,17 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
             total = float(weights @ found.log_likelihoods) + constant
             if not np.isfinite(total):
                 raise_impossible(found.log_likelihoods)
+            objective = total + self._log_prior()
             gamma = found.gamma
             if (weights != 1.0).any():
                 gamma = gamma * np.repeat(weights, np.diff(offsets))[:, None]
             self._maximise_chain(found.start, found.transitions)
             self._maximise(self._statistics(X, gamma))
-            monitor.report(total)
+            monitor.report(objective)
             settled = states is not None and (states >= 0).all()
-            gain = 0.0 if settled else total - before
-            yield HMMState(total, gain, self.startprob_, self.transmat_)
-            before = total
+            gain = 0.0 if settled else objective - before
+            yield HMMState(total, objective, gain, self.startprob_, self.transmat_)
+            before = objective
             if settled or (type(monitor) is not ConvergenceMonitor and monitor.converged):
                 return
 
@@ -269,6 +272,19 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
         if "t" in self.params:
             self.transmat_ = shares(self.transmat_, transitions, self.transmat_prior)
 
+    def _log_prior(self):
+        """The logarithm of the priors of what is learned, but for constants."""
+        total = self._emission_prior()
+        if "s" in self.params:
+            total += log_dirichlet(self.startprob_, self.startprob_prior)
+        if "t" in self.params:
+            total += log_dirichlet(self.transmat_, self.transmat_prior)
+        return total
+
+    def _emission_prior(self):
+        """The part of the emissions."""
+        return 0.0
+
     def _expect(self, X, offsets, weights, states=None, work=None, smooth=True):
         """The lattice under the present parameters; `states` are known ones or −1."""
         log_b = self.log_density(X)
@@ -305,7 +321,7 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
 
     @property
     def monitor_(self):
-        """The log-likelihoods of the fit; one of your own may be set before."""
+        """The objective of the fit, step by step; one of your own may be set before."""
         own = vars(self).get("_monitor")
         if own is not None:
             return own

@@ -14,7 +14,7 @@ from mlreplica.core.compat import Interval
 from mlreplica.core.compile.jit import kernel
 
 from ._base import BaseHMM
-from ._shares import check_distribution, shares
+from ._shares import check_distribution, log_dirichlet, shares
 
 MISSING = -1
 
@@ -66,6 +66,10 @@ class SymbolsHMM(BaseHMM):
             prior = getattr(self, "emissionprob_prior", 1.0)
             self.emissionprob_ = shares(self.emissionprob_, stats["counts"], prior, False)
 
+    def _emission_prior(self):
+        prior = getattr(self, "emissionprob_prior", 1.0)
+        return log_dirichlet(self.emissionprob_, prior) if "e" in self.params else 0.0
+
     def _emission_sizes(self):
         K, M = self.emissionprob_.shape
         return {"e": K * (M - 1)}
@@ -90,9 +94,9 @@ class CategoricalHMM(SymbolsHMM):
     n_iter : int, default=100
         The most steps of EM.
     tol : float, default=1e-2
-        Stop when the log-likelihood gains less.
+        Stop when the penalised log-likelihood gains less.
     verbose : bool, default=False
-        Whether to write the log-likelihoods to the standard error stream.
+        Whether to write the objective of each step to the standard error stream.
     params, init_params : str, default="ste"
         What to learn, and what to set before: s(tart), t(ransitions), e(missions).
     implementation : {"scaling", "log"}, default="scaling"

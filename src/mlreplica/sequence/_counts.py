@@ -69,9 +69,9 @@ class PoissonHMM(CountsHMM):
     n_iter : int, default=100
         The most steps of EM.
     tol : float, default=1e-2
-        Stop when the log-likelihood gains less.
+        Stop when the penalised log-likelihood gains less.
     verbose : bool, default=False
-        Whether to write the log-likelihoods to the standard error stream.
+        Whether to write the objective of each step to the standard error stream.
     params, init_params : str, default="stl"
         What to learn, and what to set before: s(tart), t(ransitions), l(ambdas).
     implementation : {"scaling", "log"}, default="scaling"
@@ -194,6 +194,13 @@ class PoissonHMM(CountsHMM):
             with np.errstate(invalid="ignore", divide="ignore"):
                 new = (self.lambdas_prior + stats["sum"]) / weight
             self.lambdas_ = np.where(weight > 0, new, self.lambdas_)
+
+    def _emission_prior(self):
+        if "l" not in self.params:
+            return 0.0
+        lam = self.lambdas_
+        logs = np.log(np.where(lam > 0, lam, 1.0))
+        return float((self.lambdas_prior * logs - self.lambdas_weight * lam).sum())
 
     def _draw(self, state, rng):
         return rng.poisson(self.lambdas_[state])

@@ -353,7 +353,7 @@ calibration_max_trials
 
     def __getstate__(self):
         state = super().__getstate__().copy()
-        state.pop("_vocabulary", None)  # made again from the attributes
+        state.pop("_made", None)  # made again from what was learned
         return state
 
     def __sklearn_tags__(self):

@@ -1,6 +1,7 @@
 """Answers of a fitted field: labels, marginals, explanations, files, sklearn-crfsuite's names"""
 
 from itertools import pairwise, repeat
+from operator import is_not
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +35,12 @@ class CRFAnswers:
         if "coef_" not in vars(self) and self.model_filename and Path(self.model_filename).exists():
             self._restore()
         check_is_fitted(self, "coef_")
-        features = Features(self.starts_, self.feature_labels_, self.pairs_, self.n_labels_)
-        made = vars(self).get("_vocabulary")
-        if made is None:
-            made = self._vocabulary = Vocabulary(self.attributes_in_)
-        return features, self.coef_, made
+        learned = self.attributes_in_, self.starts_, self.feature_labels_, self.pairs_
+        made = vars(self).get("_made")  # for the next call: of these very objects, not of a refit
+        if made is None or any(map(is_not, made[0], learned)):
+            made = learned, Features(*learned[1:], self.n_labels_), Vocabulary(learned[0])
+            self._made = made
+        return made[1], self.coef_, made[2]
 
     def _items(self, X, vocabulary):
         """Items of new sequences."""
@@ -79,7 +81,7 @@ class CRFAnswers:
         if items.offsets[-1]:
             scores, T = features.scores(items, w), features.transitions(w)
             _, states = decode_scores(np.zeros(len(T)), T, scores, np.unique(items.offsets))
-        names = list(map(self.labels_.__getitem__, states.tolist()))
+        names = np.fromiter(self.labels_, object)[states].tolist()
         ends = items.offsets.tolist()
         return [names[a:z] for a, z in pairwise(ends)]
 

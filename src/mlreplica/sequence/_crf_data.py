@@ -5,11 +5,13 @@ part of the attribute's name, as in "word:dog", and lists, sets and dictionaries
 """
 
 from itertools import chain
-from threading import Lock
+from operator import getitem
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+
+from mlreplica.core.compile.ahead.library import from_caller
 
 
 class Items(NamedTuple):
@@ -41,72 +43,80 @@ def as_text(name):
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-class Pairs(dict):
-    """Codes of pairs (name, value); code c stands for the value values[c] of column columns[c]."""
+class ValueTable(dict):
+    """What the values of one key stand for: column + value·i, so that one number says both.
 
-    def __init__(self, number):
-        self.number, self.columns, self.values, self.lock = number, [], [], Lock()
-        self.arrays = np.empty(0, dtype=np.int64), np.empty(0)
+    The column is −1 where a value has none.
+    """
 
-    def __missing__(self, pair):
-        """Note what a new pair stands for: column −1 if nothing."""
-        found = list(attributes_of(dict([pair])))
+    __slots__ = ("key", "number")
+
+    def __init__(self, key, number):
+        self.key, self.number = key, number
+
+    def __missing__(self, value):
+        found = list(attributes_of({self.key: value}))
         if len(found) != 1:
             raise TypeError("the value is a collection.")
-        name, value = found[0]
-        with self.lock:
-            column = self.number(name)
-            self.columns.append(column if value else -1)
-            self.values.append(value)
-            code = self[pair] = len(self.columns) - 1
-        return code
+        name, amount = found[0]
+        column = self.number(name)
+        return self.setdefault(value, complex(column if amount else -1, amount))
 
-    def known(self):
-        """Columns and values of all codes, as arrays."""
-        if len(self.arrays[0]) < len(self.columns):
-            with self.lock:
-                columns = np.array(self.columns, dtype=np.int64)
-                self.arrays = columns, np.array(self.values, dtype=np.float64)
-        return self.arrays
+
+class KeyTable(dict):
+    """The `ValueTable` of every key of a dictionary."""
+
+    __slots__ = ("number", "size")
+
+    def __init__(self, number):
+        self.number, self.size = number, 0
+
+    def __missing__(self, key):
+        return self.setdefault(key, ValueTable(key, self.counted))
+
+    def counted(self, name):
+        """The number of an attribute that was not looked up before."""
+        self.size += 1
+        return self.number(name)
 
 
 class Vocabulary:
     """Numbers of attributes by name.
 
-    What a pair (name, value) of a dictionary stands for is kept under the pair itself, so that
-    dictionaries become rows without a loop in Python.
+    What a value stands for is kept under its key and the value itself, so that dictionaries become
+    rows without a loop in Python, and without building names such as "word:dog".
     """
 
     def __init__(self, names=(), grow=False):
         self.numbers, self.grow = {name: k for k, name in enumerate(names)}, grow
-        self.pairs = Pairs(self.number)
+        self.tables = KeyTable(self.number)
 
     def encode(self, X):
         """Items of all sequences; unknown attributes are added if `grow`, or left out."""
         X = [x if hasattr(x, "__len__") else list(x) for x in X]
         lengths, items = list(map(len, X)), list(chain.from_iterable(X))
-        if set(map(type, items)) <= {dict}:
-            try:
-                rows = self.by_pairs(items)
-            except TypeError:  # a value is a list, a set or a dictionary
-                rows = self.one_by_one(items)
-        else:
-            rows = self.one_by_one(items)
-        columns, values, indptr = rows
+        try:
+            columns, values, indptr = self.by_tables(items)
+        except TypeError:  # no dictionary, or its value is a list, a set or a dictionary
+            columns, values, indptr = self.one_by_one(items)
         if not np.isfinite(values).all():
             raise ValueError("X has a value that is not finite.")
         matrix = sp.csr_matrix((values, columns, indptr), shape=(len(items), len(self.numbers)))
         return Items(matrix, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
-    def by_pairs(self, items):
+    def by_tables(self, items):
         """Columns, values and row ends of dictionaries whose values can be looked up."""
-        pairs, ends = self.pairs, np.zeros(len(items) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, items), np.int64, len(items)), out=ends[1:])
-        found = map(pairs.__getitem__, chain.from_iterable(map(dict.items, items)))
-        codes = np.fromiter(found, dtype=np.int64, count=ends[-1])
-        columns, values = (known.take(codes) for known in pairs.known())
-        if len(pairs) > 2 * len(self.numbers) + 100_000:  # new words, or numbers: forget them
-            self.pairs = Pairs(self.number)
+        tables = self.tables
+        if tables.size > 2 * len(self.numbers) + 100_000:  # new words, or numbers: forget them
+            tables = self.tables = KeyTable(self.number)
+        if (gather := from_caller("gather")) is not None:
+            return gather(items, tables)
+        ends = np.zeros(len(items) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(dict.__len__, items), np.int64, len(items)), out=ends[1:])
+        tables = map(tables.__getitem__, chain.from_iterable(items))
+        entries = map(getitem, tables, chain.from_iterable(map(dict.values, items)))
+        found = np.fromiter(entries, dtype=np.complex128, count=ends[-1])
+        columns, values = found.real.astype(np.int64), found.imag
         kept = columns >= 0
         if kept.all():
             return columns, values, ends

@@ -23,8 +23,10 @@ from ._normal import (
     floored,
     log_densities,
     log_densities_full,
+    log_normal_prior,
     moments,
     moments_full,
+    outer,
     starting_means,
 )
 
@@ -54,9 +56,9 @@ class GaussianHMM(BaseHMM):
     n_iter : int, default=100
         The most steps of EM.
     tol : float, default=1e-2
-        Stop when the log-likelihood gains less.
+        Stop when the penalised log-likelihood gains less.
     verbose : bool, default=False
-        Whether to write the log-likelihoods to the standard error stream.
+        Whether to write the objective of each step to the standard error stream.
     params, init_params : str, default="stmc"
         What to learn, and what to set before: s(tart), t(ransitions), m(eans), c(ovariances).
     implementation : {"scaling", "log"}, default="scaling"
@@ -78,7 +80,7 @@ class GaussianHMM(BaseHMM):
     covars_ : ndarray of shape (n_components, n_features, n_features)
         Σ; to be set in the shape of `covariance_type`.
     monitor_ : ConvergenceMonitor
-        The log-likelihoods of the fit.
+        The penalised log-likelihood (`_base.py`, equation 1) of each step.
     history_ : ndarray
         The same as an array.
     n_iter_, converged_ : int, bool
@@ -262,11 +264,10 @@ class GaussianHMM(BaseHMM):
             self.means_ = np.where(total > 0, new, self.means_)
         if "c" not in self.params:
             return
-        shift, off = self.means_ - centre, self.means_ - prior
+        shift, (given, about) = self.means_ - centre, self._prior_moments()
         if self.covariance_type in ("spherical", "diag"):
-            about = s2 - 2 * shift * s1 + s0 * shift**2
-            weight = max(self.covars_weight - 1, 0) + s0
-            about = self.covars_prior + nu * off**2 + about
+            about = about + s2 - 2 * shift * s1 + s0 * shift**2
+            weight = given + s0
             spherical = self.covariance_type == "spherical"
             if spherical:
                 about, weight = (a.mean(axis=1, keepdims=True) for a in (about, weight))
@@ -276,24 +277,34 @@ class GaussianHMM(BaseHMM):
             new = np.maximum(new, floor)
             self._covars_ = new[:, 0] if spherical else new
             return
-        p = centre.shape[1]
         old, which = self._matrices()
-        outer = lambda a, b: a[:, :, None] * b[:, None, :]
         each = s0[:, :, None] * outer(shift, shift) - outer(shift, s1) - outer(s1, shift)
-        each += nu * outer(off, off)
-        about, weight = s2.copy(), np.zeros(len(old))
+        about, weight = about + s2, np.full(len(old), given, dtype=np.float64)
         np.add.at(about, which, each)
         np.add.at(weight, which, s0[:, 0])
-        weight += max(self.covars_weight - p, 0)
-        psi = (
-            self.covars_prior * np.eye(p) if np.ndim(self.covars_prior) == 0 else self.covars_prior
-        )
-        about += psi
         new = np.where(
             (weight > 0)[:, None, None], about / np.where(weight > 0, weight, 1)[:, None, None], old
         )
         new = floored(new, self._floor)
         self._covars_ = new[0] if self.covariance_type == "tied" else new
+
+    def _prior_moments(self):
+        """What the priors add to the weights and the scatter that covariances are made of."""
+        nu, off, p = self.means_weight, self.means_ - self.means_prior, self.means_.shape[1]
+        if self.covariance_type in ("spherical", "diag"):
+            return max(self.covars_weight - 1, 0), self.covars_prior + nu * off**2
+        old, which = self._matrices()
+        psi = self.covars_prior
+        scatter = np.zeros(old.shape) + (psi * np.eye(p) if np.ndim(psi) == 0 else psi)
+        np.add.at(scatter, which, nu * outer(off, off))
+        return max(self.covars_weight - p, 0), scatter
+
+    def _emission_prior(self):
+        if not set("mc") & set(self.params):
+            return 0.0
+        diagonal = self.covariance_type in ("spherical", "diag")
+        spread = self._variances() if diagonal else self._matrices()[0]
+        return log_normal_prior(spread, *self._prior_moments())
 
     def _draw(self, state, rng):
         return rng.multivariate_normal(self.means_[state], self.covars_[state])

@@ -26,11 +26,13 @@ from ._normal import (
     in_parts,
     log_densities,
     log_densities_full,
+    log_normal_prior,
     moments,
     moments_full,
+    outer,
     starting_means,
 )
-from ._shares import check_distribution, shares
+from ._shares import check_distribution, log_dirichlet, shares
 
 TYPES = ("spherical", "diag", "full", "tied")
 
@@ -87,9 +89,9 @@ class GMMHMM(BaseHMM):
     n_iter : int, default=100
         The most steps of EM.
     tol : float, default=1e-2
-        Stop when the log-likelihood gains less.
+        Stop when the penalised log-likelihood gains less.
     verbose : bool, default=False
-        Whether to write the log-likelihoods to the standard error stream.
+        Whether to write the objective of each step to the standard error stream.
     params, init_params : str, default="stmcw"
         What to learn, and what to set before: s(tart), t(ransitions), m(eans), c(ovariances),
         w(eights).
@@ -329,26 +331,47 @@ class GMMHMM(BaseHMM):
             means = np.where(total > 0, new, means)
             self.means_ = means.reshape(K, M, p)
         if "c" in self.params:
-            self._maximise_covariances(s0, s1, s2, means - centre, means - prior, nu)
+            self._maximise_covariances(s0, s1, s2, means - centre)
 
-    def _maximise_covariances(self, s0, s1, s2, shift, off, nu):
-        """Σ about the new means, with hmmlearn's priors if there are any."""
+    def _prior_moments(self):
+        """What the priors, hmmlearn's, add to the weights and scatter of covariances."""
         (K, M, p), kind = self.means_.shape, self.covariance_type
-        _, old, which = self._parts()
+        means, old, which = self._parts()
+        nu = np.broadcast_to(self.means_weight, (K, M)).reshape(K * M, 1)
+        off = means - np.broadcast_to(self.means_prior, (K, M, p)).reshape(K * M, p)
         psi, strength = self.covars_prior, self.covars_weight
         if which is None:
-            about = s2 - 2 * shift * s1 + s0 * shift**2 + nu * off**2
-            weight = s0
-            if psi is not None:
-                alpha, beta = np.asarray(psi, float), np.asarray(strength or 0.0, float)
-                wide = lambda a: np.broadcast_to(
-                    a.reshape(a.shape + (1,) * (a.ndim == 2)), (K, M, p)
-                ).reshape(K * M, p)
-                per = p if kind == "spherical" else 1
-                about, weight = (
-                    about + 2 * wide(beta) / per,
-                    weight + 1 + 2 * (wide(alpha) + 1) / per,
-                )
+            if psi is None:
+                return 0.0, nu * off**2
+            alpha, beta = np.asarray(psi, float), np.asarray(strength or 0.0, float)
+            wide = lambda a: np.broadcast_to(
+                a.reshape(a.shape + (1,) * (a.ndim == 2)), (K, M, p)
+            ).reshape(K * M, p)
+            per = p if kind == "spherical" else 1
+            return 1 + 2 * (wide(alpha) + 1) / per, nu * off**2 + 2 * wide(beta) / per
+        scatter, weight = np.zeros(old.shape), np.zeros(len(old))
+        np.add.at(scatter, which, nu[:, :, None] * outer(off, off))
+        if psi is not None:
+            scatter += np.broadcast_to(psi, self.covars_.shape).reshape(old.shape)
+            given = np.broadcast_to(0.0 if strength is None else strength, self.covars_.shape[:-2])
+            weight += given.ravel() + (M if kind == "tied" else 1) + p + 1
+        return weight, scatter
+
+    def _emission_prior(self):
+        total = 0.0
+        if "w" in self.params:
+            total += log_dirichlet(self.weights_, self.weights_prior)
+        if set("mc") & set(self.params):
+            total += log_normal_prior(self._parts()[1], *self._prior_moments())
+        return total
+
+    def _maximise_covariances(self, s0, s1, s2, shift):
+        """Σ about the new means."""
+        kind, (given, scatter) = self.covariance_type, self._prior_moments()
+        _, old, which = self._parts()
+        if which is None:
+            about = scatter + s2 - 2 * shift * s1 + s0 * shift**2
+            weight = given + s0
             if kind == "spherical":
                 about, weight = (
                     about.mean(axis=1, keepdims=True),
@@ -359,16 +382,10 @@ class GMMHMM(BaseHMM):
             floor = self._floor.max() if kind == "spherical" else self._floor
             self.covars_ = np.maximum(new, floor).reshape(self.covars_.shape)
             return
-        outer = lambda a, b: a[:, :, None] * b[:, None, :]
         each = s0[:, :, None] * outer(shift, shift) - outer(shift, s1) - outer(s1, shift)
-        each += nu[:, :, None] * outer(off, off)
-        about, weight = s2.copy(), np.zeros(len(old))
+        about, weight = scatter + s2, given.copy()
         np.add.at(about, which, each)
         np.add.at(weight, which, s0.mean(axis=1))
-        if psi is not None:
-            about += np.broadcast_to(psi, self.covars_.shape).reshape(about.shape)
-            given = np.broadcast_to(0.0 if strength is None else strength, self.covars_.shape[:-2])
-            weight += given.ravel() + (M if kind == "tied" else 1) + p + 1
         about /= np.where(weight > 0, weight, 1)[:, None, None]
         new = floored(np.where((weight > 0)[:, None, None], about, old), self._floor)
         self.covars_ = new.reshape(self.covars_.shape)

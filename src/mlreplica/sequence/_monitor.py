@@ -1,4 +1,4 @@
-"""Monitor: the likelihood after each step of EM, as hmmlearn keeps it"""
+"""Monitor: what each step of EM raises, kept as hmmlearn does"""
 
 import logging
 import sys
@@ -10,7 +10,10 @@ log = logging.getLogger(__name__)
 
 
 class ConvergenceMonitor:
-    """The log-likelihoods of a fit, and whether they have settled.
+    """The objective of a fit step by step, and whether it has settled.
+
+    The objective is the log-likelihood, plus the logarithm of the priors where there are any: with
+    priors the log-likelihood alone may fall.
 
     A subclass with another `converged` can be set as `model.monitor_` before `fit`.
 
@@ -26,7 +29,7 @@ class ConvergenceMonitor:
     Attributes
     ----------
     history : deque of float
-        The log-likelihood at the beginning of each step.
+        The objective at the beginning of each step.
     iter : int
         Steps so far.
 
@@ -54,11 +57,12 @@ class ConvergenceMonitor:
         self.iter = 0
 
     def report(self, log_prob):
-        """Add the log-likelihood of one step.
+        """Add the objective of one step.
 
         Parameters
         ----------
         log_prob : float
+            The penalised log-likelihood.
         """
         delta = log_prob - self.history[-1] if self.history else np.nan
         self.iter += 1
@@ -66,7 +70,7 @@ class ConvergenceMonitor:
             line = self._template.format(iter=self.iter, log_prob=log_prob, delta=delta)
             sys.stderr.write(line + "\n")
         if delta < -1e-8 * max(1.0, abs(log_prob)):
-            log.warning("Model is not converging: the log-likelihood fell by %g.", -delta)
+            log.warning("Model is not converging: the penalised log-likelihood fell by %g.", -delta)
         self.history.append(log_prob)
 
     @property

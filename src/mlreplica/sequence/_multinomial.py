@@ -35,9 +35,9 @@ class MultinomialHMM(SymbolsHMM):
     n_iter : int, default=100
         The most steps of EM.
     tol : float, default=1e-2
-        Stop when the log-likelihood gains less.
+        Stop when the penalised log-likelihood gains less.
     verbose : bool, default=False
-        Whether to write the log-likelihoods to the standard error stream.
+        Whether to write the objective of each step to the standard error stream.
     params, init_params : str, default="ste"
         What to learn, and what to set before: s(tart), t(ransitions), e(missions).
     implementation : {"scaling", "log"}, default="scaling"

@@ -216,6 +216,20 @@ def floored(covariances, floor):
     return clipped * scale * scale[:, None]
 
 
+def outer(a, b):
+    """The products a bᵀ of rows."""
+    return a[:, :, None] * b[:, None, :]
+
+
+def log_normal_prior(spread, weight, scatter):
+    """−½ Σ_k (weight_k log|Σ_k| + tr(scatter_k Σ_k⁻¹)), for variances or matrices Σ."""
+    if spread.ndim == 2:
+        return -0.5 * float((weight * np.log(spread) + scatter / spread).sum())
+    M, log_dets = inverse_factors(spread)  # log_dets: −½ log|Σ|
+    trace = np.einsum("kij,kil,kjl->k", M, M, scatter, optimize=True)
+    return float((weight * log_dets - 0.5 * trace).sum())
+
+
 def column_floor(X, least):
     """The least variance of each column: `least`, or a millionth of its own if less."""
     seen = X.astype(np.float64, copy=False)

@@ -12,6 +12,11 @@ def shares(old, counts, prior, zeros_stay=True):
     return np.where(total > 0, new / np.where(total > 0, total, 1.0), old)
 
 
+def log_dirichlet(p, prior):
+    """Σ (a − 1) log p of a Dirichlet prior; what is zero stays so, and counts nothing."""
+    return float(((prior - 1) * np.log(np.where(p > 0, p, 1.0))).sum())
+
+
 def allowed(topology, K):
     """Which transitions there may be."""
     if isinstance(topology, str):

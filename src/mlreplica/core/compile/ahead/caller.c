@@ -461,7 +461,74 @@ static PyObject *level(PyObject *module, PyObject *unused)
     return PyLong_FromLong(found);
 }
 
+/* table[key], borrowed from the table; a key that is not there is made by the table's `__missing__`. */
+static PyObject *look_up(PyObject *table, PyObject *key)
+{
+    PyObject *found = PyDict_GetItemWithError(table, key);
+    if (!found && !PyErr_Occurred() && (found = PyObject_GetItem(table, key)))
+        Py_DECREF(found);
+    return found;
+}
+
+/* gather(items, tables): columns, values and row ends of the dictionaries in a list, as `Vocabulary.by_tables` of
+conditional random fields finds them: tables[key][value] is column + value·i; a column below 0 is left out. A float has
+the column of 1.0. */
+static PyObject *gather(PyObject *module, PyObject *args)
+{
+    enum { PLACES = 64 };  /* of each place in a dictionary the last key: mostly that of the next dictionary */
+    PyObject *keys[PLACES] = { NULL }, *found[PLACES], *floats[PLACES], *one = PyFloat_FromDouble(1.0);
+    PyObject *items, *tables, *key, *value, *entry, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &items, &PyDict_Type, &tables))
+        return NULL;
+    npy_intp n = PyList_Size(items), ends = n + 1, most = 0, size = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (!PyDict_CheckExact(PyList_GetItem(items, i)))
+            return PyErr_Format(PyExc_TypeError, "item %zd is no dictionary", i);
+        most += PyDict_Size(PyList_GetItem(items, i));
+    }
+    PyObject *columns = PyArray_SimpleNew(1, &most, NPY_INT64), *values = PyArray_SimpleNew(1, &most, NPY_DOUBLE);
+    PyObject *rows = PyArray_SimpleNew(1, &ends, NPY_INT64);
+    if (!columns || !values || !rows)
+        goto done;
+    int64_t *column = PyArray_DATA((PyArrayObject *)columns), *row = PyArray_DATA((PyArrayObject *)rows);
+    double *amount = PyArray_DATA((PyArrayObject *)values);
+    row[0] = 0;
+    for (Py_ssize_t i = 0; i < n; row[++i] = size) {
+        PyObject *item = PyList_GetItem(items, i);
+        Py_ssize_t at = 0, place = 0;
+        for (; size < most && PyDict_Next(item, &at, &key, &value); place = (place + 1) % PLACES) {
+            Py_INCREF(value);  /* `__missing__` is Python: other threads may change the item meanwhile */
+            if (keys[place] != key) {
+                Py_XDECREF(keys[place]);
+                keys[place] = Py_NewRef(key), floats[place] = NULL;
+                found[place] = look_up(tables, key);
+            }
+            int is_float = PyFloat_CheckExact(value);
+            entry = is_float ? floats[place] : NULL;
+            if (!entry && found[place])
+                entry = look_up(found[place], is_float ? one : value);
+            if (entry) {
+                column[size] = (int64_t)PyComplex_RealAsDouble(entry);
+                amount[size] = is_float ? PyFloat_AsDouble(value) : PyComplex_ImagAsDouble(entry);
+                size += column[size] >= 0 && amount[size] != 0;
+            }
+            Py_DECREF(value);
+            if (!entry)
+                goto done;
+            if (is_float)
+                floats[place] = entry;
+        }
+    }
+    result = Py_BuildValue("NNO", PySequence_GetSlice(columns, 0, size), PySequence_GetSlice(values, 0, size), rows);
+done:
+    for (int place = 0; place < PLACES; place++)
+        Py_XDECREF(keys[place]);
+    Py_XDECREF(columns), Py_XDECREF(values), Py_XDECREF(rows), Py_XDECREF(one);
+    return result;
+}
+
 static PyMethodDef methods[] = {
+    { "gather", gather, METH_VARARGS, "gather(items, tables): columns, values and row ends of dictionaries." },
     { "open", open_library, METH_VARARGS, "open(path): the library in a file." },
     { "level", level, METH_NOARGS, "The highest level of x86-64 that this CPU runs; 0 elsewhere." },
     { NULL },

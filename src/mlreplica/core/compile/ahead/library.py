@@ -44,20 +44,42 @@ def levels(caller: Any) -> list[str]:
     return X86[: caller.level()][::-1] or ["generic"]
 
 
+def wanted() -> str:
+    """Return the level that the user chose, "1" for the best, "" for none."""
+    choice = os.environ.get("MLREPLICA_AHEAD", "1")
+    return "" if choice == "0" or is_set("MLREPLICA_PLAIN_NUMBA") else choice
+
+
+@functools.cache
+def found_caller() -> Any:
+    """Return the extension module that was built with the package; None if there is none."""
+    if not wanted() or not FOLDER.is_dir():
+        return None
+    try:
+        return load_caller(FOLDER)
+    except (ImportError, OSError) as error:  # of another platform, or half a file
+        logger.warning("the caller of kernels cannot be loaded: %s", error)
+        return None
+
+
+def from_caller(name: str) -> Any:
+    """Return a function of the extension module by its name; None where there is none."""
+    return getattr(found_caller(), name, None)
+
+
 @functools.cache
 def opened() -> tuple[str, Any] | None:
     """Return the level and the library that kernels run from; None if there is none."""
-    choice = os.environ.get("MLREPLICA_AHEAD", "1")
-    if choice in ("", "0") or is_set("MLREPLICA_PLAIN_NUMBA") or not FOLDER.is_dir():
+    choice, caller = wanted(), found_caller()
+    if caller is None:
         return None
     try:
-        caller = load_caller(FOLDER)
         usable = levels(caller) if choice == "1" else [choice]
         for level in usable:
             if (path := FOLDER / f"{level}.so").exists():
                 return level, caller.open(path)
         logger.warning("no library of kernels suits this CPU (%s)", ", ".join(usable))
-    except (ImportError, OSError) as error:  # of another platform, or half a file
+    except (ImportError, OSError) as error:  # half a file
         logger.warning("the library of kernels cannot be loaded: %s", error)
     return None
 
