@@ -1,8 +1,9 @@
 """Feature selection: which columns carry information, and how sure one can be
 
 Read `_scores.py` (one column at a time, straight relations), `_mutual_information.py` (any
-relation) and `_univariate.py` (which scores are kept), then the wrappers `_from_model.py`,
-`_rfe.py` and `_sequential.py`. `_stability.py` and `_knockoffs.py` bound how many are wrong.
+relation), `_univariate.py` and `_error_rates.py` (which scores and p-values are kept), then the
+wrappers `_from_model.py`, `_rfe.py` and `_sequential.py`. `_stability.py` and `_knockoffs.py`
+bound how many are wrong.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +11,11 @@ from typing import TYPE_CHECKING
 from mlreplica.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from ._error_rates import SelectFdr as SelectFdr
+    from ._error_rates import SelectFpr as SelectFpr
+    from ._error_rates import SelectFwe as SelectFwe
     from ._from_model import SelectFromModel as SelectFromModel
+    from ._generic import GenericUnivariateSelect as GenericUnivariateSelect
     from ._knockoffs import KnockoffSelector as KnockoffSelector
     from ._mutual_information import mutual_info_classif as mutual_info_classif
     from ._mutual_information import mutual_info_regression as mutual_info_regression
@@ -24,10 +29,6 @@ if TYPE_CHECKING:
     from ._selector import SelectorMixin as SelectorMixin
     from ._sequential import SequentialFeatureSelector as SequentialFeatureSelector
     from ._stability import StabilitySelection as StabilitySelection
-    from ._univariate import GenericUnivariateSelect as GenericUnivariateSelect
-    from ._univariate import SelectFdr as SelectFdr
-    from ._univariate import SelectFpr as SelectFpr
-    from ._univariate import SelectFwe as SelectFwe
     from ._univariate import SelectKBest as SelectKBest
     from ._univariate import SelectPercentile as SelectPercentile
     from ._variance import VarianceThreshold as VarianceThreshold

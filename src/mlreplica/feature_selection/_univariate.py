@@ -1,16 +1,6 @@
-r"""Univariate selection: score every column by itself, then keep some of them
+"""Univariate selection: score every column by itself, then keep the k best, or a percentage
 
-By rank: the k best, or the best percentage. By p-value p_j, of p columns of which p₀ are unrelated:
-
-    SelectFpr    p_j < α                                          keeps α p₀ of them on average
-    SelectFwe    p_j < α / p                                      keeps any with probability ≤ α
-    SelectFdr    p_j ≤ p_(i), largest i with p_(i) ≤ α i / p      expected share of errors ≤ α  (9)
-
-Step (9) is Benjamini and Hochberg's: p_(1) ≤ p_(2) ≤ … are the sorted p-values.
-
-References
-----------
-Benjamini, Hochberg: Controlling the false discovery rate. JRSS B 57 (1995), 289–300.
+`_error_rates.py` keeps columns by their p-values instead.
 """
 
 import warnings
@@ -40,6 +30,17 @@ CARD = Card(
     rescaling="not needed, except for χ²",
     instead="SelectFromModel, which looks at columns together",
 )
+
+SCORE = """score_func : callable, default=f_classif
+        (X, y) → scores, or scores and p-values, of all columns."""
+FOUND = """scores_ : ndarray of shape (n_features,)
+        Scores of the columns.
+    pvalues_ : ndarray of shape (n_features,) or None
+        p-values, if the score function returns them.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X has them."""
 
 
 def numbers_of(scores):
@@ -92,37 +93,19 @@ class UnivariateSelector(SelectorMixin, BaseEstimator):
     def _warn_of_parameters(self, X):
         """Warn if a parameter does not suit X."""
 
-    def _p_values(self):
-        """The p-values, which this selector needs."""
-        check_is_fitted(self)
-        if self.pvalues_ is None:
-            raise ValueError(
-                f"{type(self).__name__} needs p-values, and score_func returned none; use "
-                "SelectKBest or SelectPercentile."
-            )
-        return self.pvalues_
-
 
 class SelectPercentile(UnivariateSelector):
-    """Keep a percentage of the columns, those with the highest scores.
+    __doc__ = f"""Keep a percentage of the columns, those with the highest scores.
 
     Parameters
     ----------
-    score_func : callable, default=f_classif
-        (X, y) → scores, or scores and p-values, of all columns.
+    {SCORE}
     percentile : int, default=10
         Percentage of columns to keep.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,)
-        Scores of the columns.
-    pvalues_ : ndarray of shape (n_features,) or None
-        p-values, if the score function returns them.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has them.
+    {FOUND}
 
     Examples
     --------
@@ -162,25 +145,17 @@ class SelectPercentile(UnivariateSelector):
 
 
 class SelectKBest(UnivariateSelector):
-    """Keep the k columns with the highest scores.
+    __doc__ = f"""Keep the k columns with the highest scores.
 
     Parameters
     ----------
-    score_func : callable, default=f_classif
-        (X, y) → scores, or scores and p-values, of all columns.
+    {SCORE}
     k : int or "all", default=10
         How many columns to keep.
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,)
-        Scores of the columns.
-    pvalues_ : ndarray of shape (n_features,) or None
-        p-values, if the score function returns them.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has them.
+    {FOUND}
 
     Examples
     --------
@@ -221,202 +196,3 @@ class SelectKBest(UnivariateSelector):
         mask = np.zeros(p, dtype=bool)
         mask[np.argsort(numbers_of(self.scores_), kind="stable")[p - k :]] = True
         return mask
-
-
-class SelectFpr(UnivariateSelector):
-    """Keep the columns with a p-value below α: a test of each column at that level.
-
-    Parameters
-    ----------
-    score_func : callable, default=f_classif
-        (X, y) → scores and p-values of all columns.
-    alpha : float, default=0.05
-        Share of unrelated columns that is kept, on average.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,)
-        Scores of the columns.
-    pvalues_ : ndarray of shape (n_features,)
-        p-values of the columns.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has them.
-
-    Examples
-    --------
-    >>> from mlreplica.datasets import load_diabetes
-    >>> from mlreplica.feature_selection import SelectFpr, f_regression
-    >>> SelectFpr(f_regression).fit_transform(*load_diabetes(return_X_y=True)).shape
-    (442, 9)
-    """
-
-    card = CARD
-    _parameter_constraints: dict = {
-        **UnivariateSelector._parameter_constraints,
-        "alpha": [Interval(Real, 0, 1, closed="both")],
-    }
-
-    def __init__(self, score_func=f_classif, *, alpha=5e-2):
-        self.score_func = score_func
-        self.alpha = alpha
-
-    def _get_support_mask(self):
-        return self._p_values() < self.alpha
-
-
-class SelectFdr(UnivariateSelector):
-    """Keep columns such that the expected share of unrelated ones is at most α, by (9).
-
-    Parameters
-    ----------
-    score_func : callable, default=f_classif
-        (X, y) → scores and p-values of all columns.
-    alpha : float, default=0.05
-        The largest expected share of errors among the columns that are kept.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,)
-        Scores of the columns.
-    pvalues_ : ndarray of shape (n_features,)
-        p-values of the columns.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has them.
-
-    Examples
-    --------
-    >>> from mlreplica.datasets import load_diabetes
-    >>> from mlreplica.feature_selection import SelectFdr, f_regression
-    >>> SelectFdr(f_regression).fit_transform(*load_diabetes(return_X_y=True)).shape
-    (442, 9)
-    """
-
-    card = CARD
-    _parameter_constraints: dict = SelectFpr._parameter_constraints
-
-    def __init__(self, score_func=f_classif, *, alpha=5e-2):
-        self.score_func = score_func
-        self.alpha = alpha
-
-    def _get_support_mask(self):
-        p_values = self._p_values()
-        p = len(p_values)
-        ordered = np.sort(p_values)
-        small = ordered[ordered <= self.alpha / p * np.arange(1, p + 1)]
-        return p_values <= small.max() if len(small) else np.zeros(p, dtype=bool)
-
-
-class SelectFwe(UnivariateSelector):
-    """Keep the columns with a p-value below α/p: probably not a single wrong one.
-
-    Parameters
-    ----------
-    score_func : callable, default=f_classif
-        (X, y) → scores and p-values of all columns.
-    alpha : float, default=0.05
-        The largest probability that any unrelated column is kept.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,)
-        Scores of the columns.
-    pvalues_ : ndarray of shape (n_features,)
-        p-values of the columns.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has them.
-
-    Examples
-    --------
-    >>> from mlreplica.datasets import load_diabetes
-    >>> from mlreplica.feature_selection import SelectFwe, f_regression
-    >>> SelectFwe(f_regression).fit_transform(*load_diabetes(return_X_y=True)).shape
-    (442, 9)
-    """
-
-    card = CARD
-    _parameter_constraints: dict = SelectFpr._parameter_constraints
-
-    def __init__(self, score_func=f_classif, *, alpha=5e-2):
-        self.score_func = score_func
-        self.alpha = alpha
-
-    def _get_support_mask(self):
-        p_values = self._p_values()
-        return p_values < self.alpha / len(p_values)
-
-
-class GenericUnivariateSelect(UnivariateSelector):
-    """One of the univariate selectors, by name: for searches over the kind of selection.
-
-    Parameters
-    ----------
-    score_func : callable, default=f_classif
-        (X, y) → scores, or scores and p-values, of all columns.
-    mode : {"percentile", "k_best", "fpr", "fdr", "fwe"}, default="percentile"
-        Which selector.
-    param : "all", float or int, default=1e-5
-        Its parameter: percentile, k or alpha.
-
-    Attributes
-    ----------
-    scores_ : ndarray of shape (n_features,)
-        Scores of the columns.
-    pvalues_ : ndarray of shape (n_features,) or None
-        p-values, if the score function returns them.
-    n_features_in_ : int
-        Columns of X.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X has them.
-
-    Examples
-    --------
-    >>> from mlreplica.datasets import load_iris
-    >>> from mlreplica.feature_selection import GenericUnivariateSelect
-    >>> X, y = load_iris(return_X_y=True)
-    >>> GenericUnivariateSelect(mode="k_best", param=3).fit_transform(X, y).shape
-    (150, 3)
-    """
-
-    card = CARD
-    SELECTORS = {
-        "percentile": (SelectPercentile, "percentile"),
-        "k_best": (SelectKBest, "k"),
-        "fpr": (SelectFpr, "alpha"),
-        "fdr": (SelectFdr, "alpha"),
-        "fwe": (SelectFwe, "alpha"),
-    }
-    _parameter_constraints: dict = {
-        **UnivariateSelector._parameter_constraints,
-        "mode": [StrOptions(set(SELECTORS))],
-        "param": [Interval(Real, 0, None, closed="left"), StrOptions({"all"})],
-    }
-
-    def __init__(self, score_func=f_classif, *, mode="percentile", param=1e-5):
-        self.score_func = score_func
-        self.mode = mode
-        self.param = param
-
-    def _selector(self):
-        """The selector of this mode, with the scores found."""
-        kind, name = self.SELECTORS[self.mode]
-        return kind(score_func=self.score_func, **{name: self.param})
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._selector().__sklearn_tags__().target_tags.required
-        return tags
-
-    def _warn_of_parameters(self, X):
-        self._selector()._warn_of_parameters(X)
-
-    def _get_support_mask(self):
-        check_is_fitted(self)
-        selector = self._selector()
-        selector.scores_, selector.pvalues_ = self.scores_, self.pvalues_
-        return selector._get_support_mask()

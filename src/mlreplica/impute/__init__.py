@@ -1,8 +1,9 @@
 """Missing values, filled in
 
-Read `_simple.py` first: one number for a column. `_knn.py` asks similar rows, `_iterative.py` the
-other columns, by the regression of `_evidence.py`. `_pool.py` combines several filled tables, and
-`_indicator.py` keeps in mind where gaps were.
+Read `_simple.py` first: one number for a column, which `_middle.py` finds. `_knn.py` asks similar
+rows, `_iterative.py` the other columns, by the regression of `_evidence.py`, in the order of
+`_turns.py`; `_steps.py` does its steps again on new rows. `_pool.py` combines several filled
+tables, and `_indicator.py` keeps in mind where gaps were. `_imputer.py` is what imputers share.
 """
 
 from typing import TYPE_CHECKING

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
+from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from mlreplica.core.compile.jit import kernel
 
@@ -84,6 +85,22 @@ class RidgeFit(NamedTuple):
         b = self.intercept + (self.coef - w) @ self.x_mean
         b += sigma / np.sqrt(self.n) * rng.standard_normal()
         return X @ w + b + sigma * rng.standard_normal(len(X))
+
+
+def truncated_normal(mean, deviation, low, high, rng):
+    """A draw from each normal distribution, given that it lies between its limits."""
+    u = rng.uniform(size=len(mean))
+    if np.isneginf(low) and np.isposinf(high):
+        return mean + deviation * ndtri(u)
+    a, b = (low - mean) / deviation, (high - mean) / deviation
+    upper = a > 0  # the tail in which logarithms keep their digits
+    a, b = np.where(upper, -b, a), np.where(upper, -a, b)
+    u = np.where(upper, 1.0 - u, u)
+    log_a, log_b = log_ndtr(a), log_ndtr(b)
+    with np.errstate(divide="ignore"):
+        mass = log_b + np.log1p(-np.exp(log_a - log_b))
+        z = ndtri_exp(np.minimum(np.logaddexp(log_a, np.log(u) + mass), -1e-300))
+    return np.clip(mean + deviation * np.where(upper, -z, z), low, high)
 
 
 class RowSums:

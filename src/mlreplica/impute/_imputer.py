@@ -1,8 +1,11 @@
 """What every imputer shares: columns that mark gaps, beside those that were filled"""
 
+from abc import ABCMeta, abstractmethod
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import (
     MissingValues,
@@ -15,7 +18,7 @@ from mlreplica.core.validation import ValidatedOnce
 from ._indicator import MissingIndicator
 
 
-class Imputer(TransformerMixin, ValidatedOnce, BaseEstimator):
+class Imputer(TransformerMixin, ValidatedOnce, BaseEstimator, metaclass=ABCMeta):
     """Marks where gaps were, beside the filled columns; a subclass fills them."""
 
     _parameter_constraints: dict = {
@@ -48,9 +51,25 @@ class Imputer(TransformerMixin, ValidatedOnce, BaseEstimator):
             return sp.hstack([filled, marks], format=filled.format)
         return np.hstack([filled, marks.toarray() if sp.issparse(marks) else marks])
 
-    def _names_out(self, input_features, kept):
-        """Names of the columns that are kept, and of the marks."""
+    @abstractmethod
+    def _kept(self):
+        """Return a bool for each column of X: whether it is in the result."""
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self, "n_features_in_")
         given = _check_feature_names_in(self, input_features)
+        kept = given[self._kept()]
         if not self.add_indicator:
-            return given[kept]
-        return np.concatenate([given[kept], self.indicator_.get_feature_names_out(given)])
+            return kept
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(given)])

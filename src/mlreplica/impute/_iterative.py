@@ -20,15 +20,13 @@ Statistical Software 45 (2011), 1–67.
 import logging
 import warnings
 from contextlib import nullcontext
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, ndtri_exp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import normalize
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -41,55 +39,19 @@ from mlreplica.core.compat import (
     _raise_for_params,
     is_scalar_nan,
 )
-from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.validation import FLOATS
 
-from ._evidence import RidgeFit, RowSums
+from ._evidence import RidgeFit, RowSums, truncated_normal
 from ._gaps import gaps_of, is_plain_with_nan, refuse_other_types
 from ._imputer import Imputer
-from ._simple import SimpleImputer, fill_nan
+from ._middle import fill_nan
+from ._simple import SimpleImputer
+from ._steps import ImputerTriplet, draw_gaps, packed, replay
+from ._turns import chances_of, limits_of, order_of
 
+MOVING = "[IterativeImputer] Early stopping criterion not reached."
 log = logging.getLogger(__name__)
-
-
-class ImputerTriplet(NamedTuple):
-    """One step of (4)."""
-
-    feat_idx: int
-    neighbor_feat_idx: np.ndarray
-    estimator: Any
-
-
-@kernel
-def replay(X, gaps, column, W, b, low, high):
-    """The steps of (4) for new rows: x_j ← b_s + xᵀw_s within its limits, where x_j is a gap."""
-    p = X.shape[1]
-    for i in range(len(X)):
-        x = X[i]
-        for s in range(len(column)):
-            j = column[s]
-            if gaps[i, j]:
-                value = b[s]
-                for k in range(p):
-                    value += W[s, k] * x[k]
-                x[j] = min(max(value, low[j]), high[j])
-
-
-def truncated_normal(mean, deviation, low, high, rng):
-    """A draw from each normal distribution, given that it lies between its limits."""
-    u = rng.uniform(size=len(mean))
-    if np.isneginf(low) and np.isposinf(high):
-        return mean + deviation * ndtri(u)
-    a, b = (low - mean) / deviation, (high - mean) / deviation
-    upper = a > 0  # the tail in which logarithms keep their digits
-    a, b = np.where(upper, -b, a), np.where(upper, -a, b)
-    u = np.where(upper, 1.0 - u, u)
-    log_a, log_b = log_ndtr(a), log_ndtr(b)
-    with np.errstate(divide="ignore"):
-        mass = log_b + np.log1p(-np.exp(log_a - log_b))
-        z = ndtri_exp(np.minimum(np.logaddexp(log_a, np.log(u) + mass), -1e-300))
-    return np.clip(mean + deviation * np.where(upper, -z, z), low, high)
 
 
 class IterativeImputer(Imputer):
@@ -226,8 +188,6 @@ class IterativeImputer(Imputer):
         self.verbose = verbose
         self.random_state = random_state
 
-    # ------------------------------------------------------------------------------------- rows
-
     def _start(self, X, *, reset):
         """X, the first guess, the gaps to fill, and all gaps."""
         if not reset and is_plain_with_nan(self, X, reset=False) and not self._empty.any():
@@ -266,55 +226,15 @@ class IterativeImputer(Imputer):
             gaps, known = gaps[:, ~self._empty], X[:, ~self._empty]
         return known, np.ascontiguousarray(guess), gaps, all_gaps
 
-    def _limits(self, limit, sign, p):
-        """A limit for each column that is kept."""
-        name = "max" if sign > 0 else "min"
-        limit = sign * np.inf if limit is None else limit
-        if np.isscalar(limit):
-            return np.full(p, limit, dtype=np.float64)
-        limit = check_array(
-            limit, ensure_all_finite=False, copy=False, ensure_2d=False, dtype=np.float64
-        )
-        if limit.shape[0] != len(self._empty):
-            raise ValueError(
-                f"'{name}_value' should be of shape ({len(self._empty)},) when an array-like is "
-                f"provided. Got {limit.shape}, instead."
-            )
-        return limit if self.keep_empty_features else limit[~self._empty]
-
     def _order(self, gaps):
         """The columns to predict, in their order."""
-        share = gaps.mean(axis=0)
-        columns = np.flatnonzero(share) if self.skip_complete else np.arange(len(share))
-        first = len(share) - len(columns)
-        if self.imputation_order == "arabic":
-            return columns[::-1]
-        if self.imputation_order == "ascending":
-            return np.argsort(share, kind="mergesort")[first:]
-        if self.imputation_order == "descending":
-            return np.argsort(share, kind="mergesort")[first:][::-1]
-        if self.imputation_order == "random":
-            self.random_state_.shuffle(columns)
-        return columns
-
-    def _chances(self, X):
-        """The chance of each column to be among the nearest of another; None if all are used."""
-        if self.n_nearest_features is None or self.n_nearest_features >= X.shape[1]:
-            return None
-        with np.errstate(invalid="ignore", divide="ignore"):
-            related = np.abs(np.corrcoef(X.T))
-        related[np.isnan(related)] = 1e-6
-        np.clip(related, 1e-6, None, out=related)
-        np.fill_diagonal(related, 0)
-        return normalize(related, norm="l1", axis=0, copy=False)
+        return order_of(gaps, self.imputation_order, self.skip_complete, self.random_state_)
 
     def _others(self, p, j, chances):
-        """The columns from which column j is predicted."""
+        """The columns, of p, from which column j is predicted."""
         if chances is None:
-            return np.concatenate([np.arange(j), np.arange(j + 1, p)])
+            return np.delete(np.arange(p), j)
         return self.random_state_.choice(p, self.n_nearest_features, replace=False, p=chances[:, j])
-
-    # -------------------------------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=False)  # the regression may be any
     def fit_transform(self, X, y=None, **params):
@@ -340,10 +260,7 @@ class IterativeImputer(Imputer):
         X, filled, gaps, all_gaps = self._start(X, reset=True)
         self._learn_marks(all_gaps, all_gaps)
         self._steps, self.n_iter_, p = [], 0, filled.shape[1]
-        self._low, self._high = (
-            self._limits(self.min_value, -1, p),
-            self._limits(self.max_value, 1, p),
-        )
+        self._low, self._high = limits_of(self.min_value, self.max_value, self._kept())
         if not np.all(self._high > self._low):
             raise ValueError("One (or more) features have min_value >= max_value.")
         order = self._order(gaps)
@@ -357,11 +274,7 @@ class IterativeImputer(Imputer):
         with one_blas_thread() if small and self.estimator is None else nullcontext():
             rests = self._go_round(work, gaps, order, size, routed)
         if not rests and not self.sample_posterior:
-            warnings.warn(
-                "[IterativeImputer] Early stopping criterion not reached.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warnings.warn(MOVING, ConvergenceWarning, stacklevel=2)
         self._pack()
         filled = work.astype(filled.dtype, copy=False)
         filled[~gaps] = X[~gaps]
@@ -369,7 +282,7 @@ class IterativeImputer(Imputer):
 
     def _go_round(self, work, gaps, order, size, params):
         """Rounds of (4), in place, until no value moves by `size`; return whether that came."""
-        chances = self._chances(work)
+        chances = chances_of(work, self.n_nearest_features)
         sums = RowSums(work) if self.estimator is None else None
         for n_iter in range(1, self.max_iter + 1):
             self.n_iter_ = n_iter
@@ -377,7 +290,7 @@ class IterativeImputer(Imputer):
                 order = self._order(gaps)
             before = work.copy()
             for j in order:
-                others = self._others(work.shape[1], j, chances)
+                others = self._others(len(gaps[0]), j, chances)
                 self._steps.append(self._step(work, sums, gaps, int(j), others, params))
             if sums is not None:
                 sums.refresh()
@@ -421,14 +334,9 @@ class IterativeImputer(Imputer):
         return values
 
     def _pack(self):
-        """Lay out the steps of the default regression for `replay`, as arrays."""
-        self._packed_steps = None
-        if self.estimator is None and not self.sample_posterior:
-            S, p = len(self._steps), len(self._low)
-            column, W, b = np.zeros(S, dtype=np.int64), np.zeros((S, p)), np.zeros(S)
-            for s, (j, others, fitted) in enumerate(self._steps):
-                column[s], W[s, others], b[s] = j, fitted[0], fitted[1]
-            self._packed_steps = column, W, b
+        """Lay out the steps of the default regression for `replay`."""
+        plain = self.estimator is None and not self.sample_posterior
+        self._packed_steps = packed(self._steps, len(self._low)) if plain else None
 
     @property
     def imputation_sequence_(self):
@@ -456,8 +364,6 @@ class IterativeImputer(Imputer):
         """
         self.fit_transform(X, **fit_params)
         return self
-
-    # ------------------------------------------------------------------------------------- fill
 
     def transform(self, X):
         """Fill the gaps of new rows by the steps that were learned.
@@ -518,38 +424,18 @@ class IterativeImputer(Imputer):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self.random_state_ = check_random_state(self.random_state)
         X, guess, gaps, _ = self._start(X, reset=True)
-        p = guess.shape[1]
-        low, high = self._limits(self.min_value, -1, p), self._limits(self.max_value, 1, p)
-        order, chances = self._order(gaps), self._chances(guess)
+        low, high = limits_of(self.min_value, self.max_value, self._kept())
+        order, chances = self._order(gaps), chances_of(guess, self.n_nearest_features)
         order = order[gaps[:, order].any(axis=0)]
-        tables = np.empty((n_draws, *guess.shape))
+        others = partial(self._others, len(low), chances=chances)
+        tables = np.repeat(guess[None].astype(np.float64), n_draws, axis=0)
         for table in tables:
-            table[:] = guess
-            sums = RowSums(table)
-            for _ in range(self.max_iter):
-                for j in order:
-                    others, rows = self._others(p, j, chances), np.flatnonzero(gaps[:, j])
-                    fitted = sums.regress(gaps[:, j], j, others)
-                    values = fitted.draw(table[np.ix_(rows, others)], rng)
-                    sums.update(rows, j, np.clip(values, low[j], high[j]))
-                sums.refresh()
-            table[~gaps] = X[~gaps]
+            draw_gaps(table, gaps, order, others, low, high, self.max_iter, rng)
+        tables[:, ~gaps] = X[~gaps]
         return tables
 
-    def get_feature_names_out(self, input_features=None):
-        """Return the names of the columns that `transform` returns.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "n_features_in_")
-        return self._names_out(input_features, self.keep_empty_features | ~self._empty)
+    def _kept(self):
+        return self.keep_empty_features | ~self._empty
 
     def get_metadata_routing(self):
         """Return how metadata reach the regression.

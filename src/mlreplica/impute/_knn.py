@@ -16,16 +16,13 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
     Hidden,
     Interval,
-    MissingValues,
     StrOptions,
-    _check_feature_names_in,
     _fit_context,
     is_scalar_nan,
 )
@@ -34,7 +31,7 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.space.walk import before, insert
 from mlreplica.core.validation import FLOATS
 
-from ._indicator import MissingIndicator
+from ._imputer import Imputer
 
 BLOCK = 32  # rows that are measured together
 
@@ -77,7 +74,7 @@ def nearest_donors(V, there, x, known, start, columns, D, N):
                         worst = D[c, k - 1]
 
 
-class KNNImputer(TransformerMixin, BaseEstimator):
+class KNNImputer(Imputer):
     """Fill gaps with the mean of the k nearest rows that have the column: distance (1).
 
     Parameters
@@ -132,9 +129,7 @@ class KNNImputer(TransformerMixin, BaseEstimator):
         instead="trees that take gaps as they are, as HistGradientBoostingClassifier",
     )
     _parameter_constraints: dict = {
-        "missing_values": [MissingValues()],
-        "add_indicator": ["boolean"],
-        "keep_empty_features": ["boolean"],
+        **Imputer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"}), callable, Hidden(None)],
         "metric": [StrOptions({"nan_euclidean"}), callable],
@@ -196,11 +191,7 @@ class KNNImputer(TransformerMixin, BaseEstimator):
         """
         self._fit_X, self._mask_fit_X = self._rows(X, reset=True)
         self._valid_mask = ~self._mask_fit_X.all(axis=0)
-        self.indicator_ = None
-        if self.add_indicator:
-            self.indicator_ = MissingIndicator(
-                missing_values=self.missing_values, error_on_new=False
-            ).fit(self._fit_X)
+        self._learn_marks(self._fit_X, self._mask_fit_X)
         return self
 
     def transform(self, X):
@@ -218,7 +209,6 @@ class KNNImputer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, gaps = self._rows(X, reset=False)
-        marks = self.indicator_.transform(X) if self.add_indicator else None
         wanted = gaps & self._valid_mask
         rows = np.flatnonzero(wanted.any(axis=1))
         if len(rows):
@@ -228,7 +218,10 @@ class KNNImputer(TransformerMixin, BaseEstimator):
             X[:, ~self._valid_mask] = 0
         else:
             X = X[:, self._valid_mask]
-        return X if marks is None else np.hstack([X, marks])
+        return self._with_marks(X, X, gaps)
+
+    def _kept(self):
+        return self.keep_empty_features | self._valid_mask
 
     def _values(self, x, gaps, wanted):
         """The values of the gaps that are wanted, row by row."""
@@ -298,22 +291,3 @@ class KNNImputer(TransformerMixin, BaseEstimator):
                 near = order[~self._mask_fit_X[order, columns[c]]][:k]
                 D[c, : len(near)], N[c, : len(near)] = d[near], near
         return D, N
-
-    def get_feature_names_out(self, input_features=None):
-        """Return the names of the columns that `transform` returns.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "n_features_in_")
-        given = _check_feature_names_in(self, input_features)
-        names = given if self.keep_empty_features else given[self._valid_mask]
-        if not self.add_indicator:
-            return names
-        return np.concatenate([names, self.indicator_.get_feature_names_out(given)])

@@ -20,102 +20,17 @@ from mlreplica.core.compat import (
     _fit_context,
     is_scalar_nan,
 )
-from mlreplica.core.compile.jit import kernel
-from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.validation import FLOATS
 
 from ._gaps import gaps_of, is_plain_with_nan, may_be_nan, refuse_other_types
 from ._imputer import Imputer
+from ._middle import column_means, fill_nan, middle_of, most_frequent, weighted_median
 
 BY_VALUE = ("most_frequent", "constant")  # strategies for any kind of values
 SAME_KIND = (
     "If fill_value is a Python scalar, instead pass a numpy scalar (e.g. fill_value=np.uint8(0) if "
     "your data is of type np.uint8). Make sure that both dtypes are of the same kind."
 )
-
-
-@kernel
-def add_known(X, w, sums, weights):
-    """Add Σ wx and Σ w of (1) over the entries of each column that are not NaN."""
-    p = X.shape[1]
-    for i in range(len(X)):
-        x, w_i = X[i], w[i]
-        for j in range(p):
-            known = x[j] == x[j]
-            sums[j] += w_i * x[j] if known else 0.0
-            weights[j] += w_i if known else 0.0
-
-
-@kernel
-def fill_nan(X, values, out):
-    """out ← X with the NaN of column j replaced by values[j]; return how many are infinite."""
-    p, infinite = X.shape[1], 0
-    for i in range(len(X)):
-        x, o = X[i], out[i]
-        for j in range(p):
-            o[j] = x[j] if x[j] == x[j] else values[j]
-            infinite += abs(x[j]) == np.inf
-    return infinite
-
-
-def weighted_median(v, w):
-    """The median of values that are there w times each; the mean of the two in the middle."""
-    if w is None:
-        return middle_of(v, len(v)) if len(v) else np.nan
-    v, w = v[w > 0], w[w > 0]
-    if not len(v):
-        return np.nan
-    order = np.argsort(v, kind="stable")
-    v, reached = v[order], np.cumsum(w[order])
-    half = 0.5 * reached[-1]
-    k = int(np.searchsorted(reached, half * (1.0 - 1e-12)))
-    at_half = reached[k] <= half * (1.0 + 1e-12) and k + 1 < len(v)
-    return 0.5 * (v[k] + v[k + 1]) if at_half else v[k]
-
-
-def middle_of(v, m):
-    """The median of the m values of v that are not NaN."""
-    v = np.partition(v, m // 2)  # NaN counts as larger than all
-    upper = v[m // 2]
-    return 0.5 * (v[: m // 2].max() + upper) if m % 2 == 0 else upper
-
-
-def most_frequent(v, w):
-    """The value with the largest weight; of several, the smallest."""
-    if not len(v):
-        return np.nan
-    if v.dtype == object:
-        counts: dict = {}
-        for value, weight in zip(v, np.ones(len(v)) if w is None else w, strict=True):
-            counts[value] = counts.get(value, 0.0) + weight
-        most = max(counts.values())
-        best = [value for value, count in counts.items() if count == most]
-        try:
-            return min(best)
-        except TypeError:  # values of kinds without an order
-            return min(best, key=lambda value: (str(type(value)), str(value)))
-    if w is None:
-        v = np.sort(v)
-        begins = np.flatnonzero(np.append(True, v[1:] != v[:-1]))
-        return v[begins[np.argmax(np.diff(begins, append=len(v)))]]
-    values, code = np.unique(v, return_inverse=True)
-    return values[np.argmax(np.bincount(code, weights=w))]
-
-
-def column_means(X, w):
-    """(1) of columns with NaN, on threads."""
-    p = X.shape[1]
-    w = np.ones(len(X)) if w is None else w
-
-    def part(rows):
-        sums, weights = np.zeros(p), np.zeros(p)
-        add_known(np.ascontiguousarray(X[rows], dtype=np.float64), w[rows], sums, weights)
-        return sums, weights
-
-    found = run(part, split(len(X), n_threads(), 1 + (1 << 16) // max(p, 1)))
-    sums, weights = sum(s for s, _ in found), sum(w for _, w in found)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return sums / weights
 
 
 class SimpleImputer(Imputer):
@@ -461,18 +376,3 @@ class SimpleImputer(Imputer):
         gaps[:, marked] = marks
         whole[gaps] = self.missing_values
         return whole
-
-    def get_feature_names_out(self, input_features=None):
-        """Return the names of the columns that `transform` returns.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X.
-
-        Returns
-        -------
-        names : ndarray of str
-        """
-        check_is_fitted(self, "n_features_in_")
-        return self._names_out(input_features, self._kept())

@@ -43,7 +43,7 @@ def small_model():
 
 CARD = Card(
     page="which-model-when",
-    checks="plain",  # a fitted search holds a scorer, which is code: save `best_estimator_`
+    checks="search",
     task="classification",
     input="members",
     cheap=lambda: {"estimator": small_model(), "param_grid": {"C": [0.1, 1.0]}, "cv": 2},
@@ -144,7 +144,7 @@ class SharedSearch(BaseSearchCV):
                 return super().fit(X, y, **params)
             finally:
                 self.cv = cv
-        self.n_splits_, self.scorer_ = len(folds), getattr(scorer, "_scorers", scorer)
+        self.n_splits_, self.scorer_ = len(folds), self._scorer_again()
         self.multimetric_ = isinstance(out[0]["test_scores"], dict)
         if self.multimetric_ and callable(self.scoring):
             self._check_refit_for_multimetric(out[0]["test_scores"])
@@ -158,6 +158,11 @@ class SharedSearch(BaseSearchCV):
         if self.refit:
             self._refit(X, y, told[0])
         return self
+
+    def _scorer_again(self):
+        """The scorer, or scorers by name; a saved file holds `scoring` only."""
+        scorer = self._get_scorers()[0]
+        return getattr(scorer, "_scorers", scorer)
 
     def _usual(self, params):
         """Whether the loop below can do it."""

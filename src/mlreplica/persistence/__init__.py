@@ -59,7 +59,8 @@ def save(model, path):
     Every estimator of the package can be saved, fitted or not, and so can a scikit-learn
     `Pipeline` (`ColumnTransformer`, `FeatureUnion`) of such estimators and of scikit-learn's
     scalers, encoders and imputers. Callbacks and what can be made again from the rest is left out.
-    Functions of yours (a kernel, a loss) are code and are not saved: an error names them.
+    A fitted search comes back with its scores, folds and distributions. Functions of yours (a
+    kernel, a loss, a score) are code and are not saved: an error names them.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ models, with p the number of columns of X, which every fitted model knows.
 """
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mlreplica.calibration._classifier import CalibratedMember
 from mlreplica.core.card import card_of
@@ -531,6 +532,13 @@ def plain(state):
     require(not any(name.endswith("_") for name in state), "an attribute")
 
 
+def search(state):
+    """Scores of the settings, and the best of them with its model."""
+    require(type(state["n_splits_"]) is int and state["n_splits_"] > 0, "n_splits_")
+    require(isinstance(state["cv_results_"], dict), "cv_results_")
+    require(isinstance(state.get("best_estimator_", BaseEstimator()), BaseEstimator), "the model")
+
+
 FAMILIES = {
     **NUMERIC,
     "linear": (("coef_",), linear),
@@ -578,5 +586,6 @@ FAMILIES = {
     "gaps": (("_fit_X", "_mask_fit_X", "_valid_mask"), gaps),
     "marks": (("features_",), marks),
     "filled": (("indicator_",), filled),
+    "search": (("cv_results_", "n_splits_", "multimetric_"), search),
     "linear_map": (("components_",), linear_map),
 }

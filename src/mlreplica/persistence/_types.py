@@ -58,8 +58,15 @@ AGAIN = {
     "_objective": lambda model: model._make_objective(),
     "_packed": lambda model: model._pack(model.estimators_),
     "_tables": lambda model: model._make_tables(),
+    "scorer_": lambda model: model._scorer_again(),
 }
-LEFT_OUT = {"_callback_fit_ctx", "_last_fit", "_skl_callbacks", "_skl_callbacks_to_teardown"}
+LEFT_OUT = {
+    "_callback_fit_ctx",
+    "_checked_cv_orig",
+    "_last_fit",
+    "_skl_callbacks",
+    "_skl_callbacks_to_teardown",
+}
 
 
 def make_again(model, name):

@@ -3,17 +3,20 @@
 None, numbers, strings and lists of values are themselves. All else is a dictionary with a tag "@":
 
     array           dtype, at, shape, order: a piece of the one array of this dtype
+    masked          data, mask: an array of NumPy with entries that are not there
     objects         shape, items: an array of Python objects, one after the other
     scalar          dtype, value: a number or string of NumPy
     dict, Bunch     items: pairs of key and value
     tuple, set, frozenset, slice        items
-    dtype, type     name: a dtype, or NumPy's class of it
+    dtype, type     name: a dtype, or NumPy's class of it, or that of a splitter
     sparse          kind, shape, data, indices, indptr of a CSR or CSC matrix
     RandomState, Generator              state
     Tree, HistTree, IsolationTrees      parts: arrays by name (`_trees.py`)
     Loss            name, parameter: one of `mlreplica.losses`
     Kernel          name, fields: one of `mlreplica.kernels`
     function        name, options: one of a short list that kernels use
+    splitter        name, state: one of scikit-learn's that cut rows into folds
+    distribution    name, args, kwds: one of SciPy's, with its parameters
     again           an attribute that is made again from the others (`_types.py`)
 
     mlreplica.svm.SVC, sklearn.preprocessing.StandardScaler …    state: the attributes by name
@@ -24,6 +27,8 @@ from dataclasses import fields
 
 import numpy as np
 import scipy.sparse as sp
+from scipy import stats
+from sklearn import model_selection
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
@@ -51,7 +56,14 @@ MAPPINGS = {kind.__name__: kind for kind in (dict, Bunch)}
 SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix)
 }
-CLASSES = {np.dtype(c).type.__name__: np.dtype(c).type for c in "?bhilqBHILQefd"}
+DISTRIBUTIONS = stats.rv_continuous, stats.rv_discrete
+SPLITTERS = {
+    name: kind
+    for name, kind in vars(model_selection).items()
+    if isinstance(kind, type) and hasattr(kind, "split") and hasattr(kind, "get_n_splits")
+}
+NUMBERS = {np.dtype(c).type.__name__: np.dtype(c).type for c in "?bhilqBHILQefd"}
+CLASSES = NUMBERS | SPLITTERS
 PUBLIC = {name: getattr(kernels, name) for name in kernels.__all__}
 KERNELS = {
     name: kind
@@ -83,6 +95,9 @@ class Writer:
             return {"@": type(value).__name__, "items": pairs}
         if type(value) is np.ndarray:
             return self.array(value, where)
+        if type(value) is np.ma.MaskedArray:
+            mask = np.ma.getmaskarray(value)
+            return {"@": "masked", "data": self(value.data, where), "mask": self(mask, where)}
         if isinstance(value, np.generic) and DTYPE.fullmatch(little(value.dtype).str):
             return {"@": "scalar", "dtype": little(value.dtype).str, "value": value.item()}
         for tag, (kind, _) in TREES.items():
@@ -150,6 +165,12 @@ class Writer:
             inside = {f.name: getattr(value, f.name) for f in fields(value)}
             plain = {name: self(part, f"{where}.{name}") for name, part in inside.items()}
             return {"@": "Kernel", "name": type(value).__name__, "fields": plain}
+        if type(value) in SPLITTERS.values():
+            state = {name: self(part, f"{where}.{name}") for name, part in vars(value).items()}
+            return {"@": "splitter", "name": type(value).__name__, "state": state}
+        if is_distribution(value):
+            args, kwds = self(list(value.args), where), self(dict(value.kwds), where)
+            return {"@": "distribution", "name": value.dist.name, "args": args, "kwds": kwds}
         if callable(value) and (known := name_of_function(value)):
             return {"@": "function", "name": known[0], "options": self(known[1], where)}
         if callable(value):
@@ -180,7 +201,7 @@ class Reader:
             made = MAPPINGS[tag]()
             made.update((self(k), self(v)) for k, v in plain["items"])
             return made
-        if "state" in plain and tag not in ("RandomState", "Generator"):
+        if "state" in plain and tag not in ("RandomState", "Generator", "splitter"):
             return self.state(tag, plain["state"])
         require(isinstance(tag, str) and tag in self.OTHERS, f"a value {tag!r}")
         return self.OTHERS[tag](self, plain)
@@ -236,6 +257,22 @@ class Reader:
         made.state = self(plain["state"])
         return np.random.Generator(made)
 
+    def masked(self, plain):
+        data, mask = self(plain["data"]), self(plain["mask"])
+        require(type(data) is type(mask) is np.ndarray and mask.dtype == bool, "a masked array")
+        return np.ma.MaskedArray(data, mask=mask)
+
+    def splitter(self, plain):
+        kind = SPLITTERS[plain["name"]]
+        made = kind.__new__(kind)
+        vars(made).update((name, self(part)) for name, part in plain["state"].items())
+        return made
+
+    def distribution(self, plain):
+        known = getattr(stats, plain["name"], None)
+        require(isinstance(known, DISTRIBUTIONS), "a distribution")
+        return known(*self(plain["args"]), **self(plain["kwds"]))
+
     def loss(self, plain):
         name, parameter = plain["name"], self(plain["parameter"])
         known = losses.NAMES[name]
@@ -247,6 +284,9 @@ class Reader:
     OTHERS = {
         "array": array,
         "objects": objects,
+        "masked": masked,
+        "splitter": splitter,
+        "distribution": distribution,
         "sparse": sparse,
         "RandomState": random_state,
         "Generator": generator,
@@ -258,6 +298,13 @@ class Reader:
         "type": lambda self, plain: CLASSES[plain["name"]],
         "function": lambda self, plain: function_of(plain["name"], self(plain["options"])),
     }
+
+
+def is_distribution(value):
+    """Whether a value is one of SciPy's distributions with its parameters filled in."""
+    dist = getattr(value, "dist", None)
+    known = getattr(stats, getattr(dist, "name", None) or "", None)
+    return isinstance(dist, DISTRIBUTIONS) and type(dist) is type(known)
 
 
 def little(dtype):
