@@ -1,6 +1,6 @@
 """Callbacks: look into a running fit
 
-Every iterative estimator takes them, beside scikit-learn's own `ProgressBar` and `ScoringMonitor`:
+Every iterative estimator takes them, and scikit-learn's own `ScoringMonitor`, too:
 
 >>> from mlreplica.callbacks import Trace
 >>> from mlreplica.datasets import load_iris
@@ -22,7 +22,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import check_scoring
 
-__all__ = ["EarlyStopping", "Snapshot", "Trace"]
+from mlreplica.core.progress import ProgressBar
+
+__all__ = ["EarlyStopping", "ProgressBar", "Snapshot", "Trace"]
 
 
 class Callback:

@@ -42,6 +42,13 @@ REFUSED = "refused: impute them first"
 LEARNED = "accepted: each split learns the better side for them"
 
 
+def show_fit_of(model: Any) -> str:
+    """Return a model as HTML; scikit-learn asks its classes for it by the name `_html_repr`."""
+    from .notebook import show_fit
+
+    return show_fit(model)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Card:
     """What tools need to know about one estimator.
@@ -96,6 +103,10 @@ class Card:
     rescaling: str = SCALED
     missing: str = REFUSED
     instead: str
+
+    def __set_name__(self, estimator: type, name: str) -> None:
+        """Let notebooks show fitted models of this class with what they say of their fit."""
+        estimator._html_repr = show_fit_of  # type: ignore[attr-defined]
 
     def but(self, **changes: Any) -> Card:
         """Return the card of a related estimator: this one with some fields changed."""

@@ -52,6 +52,10 @@ HOME = {
     "_raise_for_unsupported_routing": "sklearn.utils.metadata_routing",
     "_routing_enabled": "sklearn.utils.metadata_routing",
     "_RoutingNotSupportedMixin": "sklearn.utils.metadata_routing",
+    # Messages of callbacks from other processes. When gone: bars of this process alone.
+    "close_listener": "sklearn.callback._transport",
+    "open_listener": "sklearn.callback._transport",
+    "send": "sklearn.callback._transport",
     # The abstract base of searches: attributes, delegation, the table of results. When gone:
     # scikit-learn's GridSearchCV and RandomizedSearchCV by composition.
     "BaseSearchCV": "sklearn.model_selection._search",
