@@ -3,8 +3,8 @@
 A column is a one-dimensional array, or `Coded`: numbers into an array of values, which frames hold
 already. Large columns of numbers or texts of fixed width are rows of 64-bit words in a hash table
 (`number_keys`); a column of Python objects is first grouped by address, because equal texts are
-often the same object, then by the texts themselves (`_texts.py`), and what is left by a dictionary.
-Missing values, None and then NaN, come last.
+often the same object, and a dictionary compares one object per address. Missing values, None and
+then NaN, come last.
 """
 
 from collections import defaultdict
@@ -14,9 +14,9 @@ import numpy as np
 
 from mlreplica.core.compile.jit import kernel
 
-from ._texts import MULTIPLIER, SHIFT, group_texts
-
 SMALL = 256  # rows below which a dictionary is faster than a kernel, which must be loaded, too
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio
+SHIFT = np.uint64(32)
 
 
 class Coded(NamedTuple):
@@ -123,8 +123,6 @@ def coded(column):
         is_object = column.dtype == object
         words = addresses(column) if is_object else words_of(column)
         found = None if words is None else group(words, most=n // 8 if is_object else None)
-        if is_object and found is None:
-            found = group_texts(column, words)
         if found is not None:
             return Coded(found[0], column[found[1]])
         if not is_object and words is None:
