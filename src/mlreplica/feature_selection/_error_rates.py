@@ -53,7 +53,6 @@ DOC = """{what}
 class ByPValue(UnivariateSelector):
     """Keeps columns with small p-values; a subclass says which are small."""
 
-    card = CARD
     _parameter_constraints: dict = {
         **UnivariateSelector._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="both")],
@@ -80,6 +79,7 @@ class SelectFpr(ByPValue):
         what="Keep the columns with a p-value below α: a test of each column at that level.",
         alpha="Share of unrelated columns that is kept, on average.",
     )
+    card = CARD
 
     def _get_support_mask(self):
         return self._p_values() < self.alpha
@@ -91,6 +91,7 @@ class SelectFdr(ByPValue):
         what="Keep columns such that the expected share of unrelated ones is at most α, by (9).",
         alpha="The largest expected share of errors among the columns that are kept.",
     )
+    card = CARD
 
     def _get_support_mask(self):
         p_values = self._p_values()
@@ -106,6 +107,7 @@ class SelectFwe(ByPValue):
         what="Keep the columns with a p-value below α/p: probably not a single wrong one.",
         alpha="The largest probability that any unrelated column is kept.",
     )
+    card = CARD
 
     def _get_support_mask(self):
         p_values = self._p_values()
