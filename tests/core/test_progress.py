@@ -3,6 +3,7 @@
 import pickle
 import re
 
+import IPython
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -49,7 +50,6 @@ def test_a_terminal_writes_over_its_lines(monkeypatch, capsys):
 
 
 def test_a_notebook_replaces_its_output(rows, monkeypatch):
-    ipython = pytest.importorskip("IPython")
     pages = []
 
     class Handle:
@@ -64,8 +64,8 @@ def test_a_notebook_replaces_its_output(rows, monkeypatch):
     class Shell:
         kernel = None
 
-    monkeypatch.setattr(ipython.display, "display", display)
-    monkeypatch.setattr(ipython, "get_ipython", Shell)
+    monkeypatch.setattr(IPython.display, "display", display)
+    monkeypatch.setattr(IPython, "get_ipython", Shell)
     Lasso(alpha=0.1).set_callbacks(ProgressBar()).fit(*rows)
     assert len(pages) >= 2
     assert "<progress value='0.000' max='1'>" in pages[0]
@@ -74,10 +74,9 @@ def test_a_notebook_replaces_its_output(rows, monkeypatch):
 
 
 def test_what_is_drawn_on(monkeypatch):
-    ipython = pytest.importorskip("IPython")
-    monkeypatch.setattr(ipython, "get_ipython", lambda: None)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: None)
     assert isinstance(progress.screen(), Terminal)
-    monkeypatch.setattr(ipython, "get_ipython", type("Shell", (), {"kernel": 1}))
+    monkeypatch.setattr(IPython, "get_ipython", type("Shell", (), {"kernel": 1}))
     assert isinstance(progress.screen(), Notebook)
 
 
