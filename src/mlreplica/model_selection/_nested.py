@@ -5,7 +5,7 @@ cross-validation hides an outer fold from the whole search: on the rows left ove
 its setting and refits, and only then the hidden rows score the model. The mean of the K outer
 scores belongs to the procedure "search, then fit". Its interval
 
-    mean ± t · s · √(1/K + n_test / n_train),      t of Student's distribution with K − 1,       (1)
+    mean ± t · s · √(1/K + n_test / n_train),      t of Student's distribution with K − 1,       (4)
 
 has the term n_test/n_train (Nadeau and Bengio) because the training sets overlap: s²/K alone is the
 variance of a mean of independent numbers, which the K scores are not.
@@ -33,7 +33,7 @@ class NestedScores(NamedTuple):
 
     scores: np.ndarray  # of the outer folds
     mean: float
-    interval: tuple[float, float]  # (1)
+    interval: tuple[float, float]  # (4)
     inner_scores: np.ndarray  # with which the winners won
     optimism: float  # mean of inner scores less the mean
     params: list[dict[str, Any]]  # of the winners
@@ -54,7 +54,7 @@ def nested_cross_validate(search, X, y, *, cv=5, confidence=0.95, groups=None):
     cv : int, cross-validation generator or iterable, default=5
         The outer folds.
     confidence : float, default=0.95
-        Of the interval (1).
+        Of the interval (4).
     groups : array-like of shape (n_samples,), default=None
         For the outer folds, and for the search if its folds ask for groups.
 
@@ -90,7 +90,7 @@ def nested_cross_validate(search, X, y, *, cv=5, confidence=0.95, groups=None):
     inner = np.array([model.best_score_ for model in models], dtype=float)
     share = np.mean([len(test) / len(train) for train, test in folds])
     wide = student.ppf((1 + confidence) / 2, len(folds) - 1)
-    wide *= scores.std(ddof=1) * np.sqrt(1 / len(folds) + share)  # (1)
+    wide *= scores.std(ddof=1) * np.sqrt(1 / len(folds) + share)  # (4)
     mean = float(scores.mean())
     return NestedScores(
         scores,

@@ -1,5 +1,9 @@
 """Grid and random search: cross-validate every setting, keep the best
 
+    S(θ) = 1/K Σ_k s(f_θ trained without fold k, fold k),                                        (1)
+
+    θ̂ = argmax over the settings of S(θ)                                                         (2)
+
     for every fold: cut its rows once, fit all settings, score each at once
 
 Fits of one fold share what they have in common (`_settings.py`). Everything else is scikit-learn's:
@@ -42,7 +46,7 @@ def small_model():
 
 
 CARD = Card(
-    page="which-model-when",
+    page="searching-settings",
     checks="search",
     task="classification",
     input="members",
@@ -151,7 +155,7 @@ class SharedSearch(BaseSearchCV):
             refit_metric = self.refit
         self.cv_results_ = results = self._format_results(settings, len(folds), out)
         if self.refit or not self.multimetric_:
-            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, results)  # (2)
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = settings[self.best_index_]
@@ -194,7 +198,7 @@ class SharedSearch(BaseSearchCV):
                 return {name: number(value) for name, value in found.items()}
             return number(found)
 
-        def evaluate(f, rows):
+        def evaluate(f, rows):  # the terms of (1) for fold f
             fold = Fold.of(X, y, *rows, fit_params, score_params, shared)
             start = time.perf_counter()
             for k, model, seen in fit_settings(self.estimator, fold, settings):
