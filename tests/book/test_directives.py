@@ -319,7 +319,7 @@ def test_the_script_of_a_page_runs_without_the_book(monkeypatch):
         re.findall(r"\w+", text.replace("curves, frames", "frames"))
     )
     assert script("# Page\n") == ""
-    check = "```{code-cell} python\ndef check_identities():\n    assert True\n\n\ncheck_identities()\n```\n"
+    check = "```{code-cell} python\ndef check_identities():\n    assert True\n```\n"
     assert script(check + CELLS) == text  # what only checks the equations is left out
 
 
