@@ -1,8 +1,8 @@
 """The Python behind a page's players: its cells without what only draws, as a script to run.
 
 A statement that uses bookkit is left out, and so is one that needs what such a statement would have
-set. What is left makes the data and the runs; `recorded` is what a player was given, if that can
-be had without bookkit.
+set; so are the checks of a page's equations. What is left makes the data and the runs; `recorded`
+is what a player was given, if that can be had without bookkit.
 """
 
 import ast
@@ -50,7 +50,7 @@ def frames(statement):
 
 def script(text):
     """The script of a page's cells up to its last player; "" for a page without one."""
-    cells = [cell[2] for cell in CELL.finditer(text)]
+    cells = [cell[2] for cell in CELL.finditer(text) if "def check_identities" not in cell[2]]
     playing = [k for k, cell in enumerate(cells) if re.search(r"^player\(", cell, re.MULTILINE)]
     if not playing:
         return ""

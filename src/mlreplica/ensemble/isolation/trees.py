@@ -16,7 +16,7 @@ with c(2) = 1 and c(1) = 0.
 Trees lie level by level in arrays, the two children of a node side by side. A leaf is its own
 child, and no x is above its threshold ∞: so a walk is `depth` equal steps without a branch
 
-    node ← child(node) + [x_f(node) > t(node)]                                                (5)
+    node ← child(node) + [x_f(node) > θ(node)]                                                (5)
 
 and 64 rows walk at a time, so that the processor waits for none of them.
 """

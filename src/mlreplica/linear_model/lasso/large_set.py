@@ -16,9 +16,9 @@ The way from w to w + d is bent: a weight that becomes zero stays there. Its end
 if P is not smaller there, the point where half of these weights have become zero, a quarter, …, and
 at last the first of them, which is a descent for certain.
 
-How exact must d be? Let μ = ‖b‖_∞. Then s ≥ α/(α + μ) in the gap (5), which is about (1 − s) yᵀr/n:
+How exact must d be? Let μ = ‖b‖_∞. Then s ≥ α/(α + μ) in (5), gap ≤ 2μ ‖w‖₁ and α ‖w‖₁ ≤ yᵀr/n, so
 
-    gap ≤ ε   as soon as   μ ≤ α ε / (yᵀr/n)                                                 (15)
+    gap ≤ ε   as soon as   μ ≤ α ε / (2 yᵀr/n)                                               (15)
 
 but for terms in μ², if the columns outside F agree. They may not, and signs may change, so no step
 is solved to less than a tenth of the μ it started from.

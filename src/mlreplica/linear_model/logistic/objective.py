@@ -15,7 +15,7 @@ scikit-learn's C is in l1 = ρ/(C S) and l2 = (1 − ρ)/(C S), S the sum of the
 the derivatives for l1 = 0 are, x̃ standing for x with a 1 at its end and W̃ for W beside b (whose
 entries have no l2, as (1) does not penalise b),
 
-    ∇P = Σ s_i (p_i − t_i) x̃_iᵀ + l2 W,     t_i = 1 (y_i = +1) or e_{y_i}                     (3)
+    ∇P = Σ s_i (p_i − o_i) x̃_iᵀ + l2 W,     o_i = 1 (y_i = +1) or e_{y_i}                     (3)
     ∇²P = Σ s_i (diag(p_i) − p_i p_iᵀ) ⊗ x̃_i x̃_iᵀ + l2 I       (p_i(1 − p_i) if K = 1)        (4)
 
 Adding the same number to all K scores changes no p, so only differences between classes count:
@@ -33,11 +33,11 @@ and, minimised over d, with Newton's decrement λ² = ∇Pᵀ H⁻¹ ∇P and if
 which also proves that a minimum exists. H may be replaced by anything below it: by the Hessian at
 a point whose scores differ by at most δ, times e^{−δ}, or by the part of it that some rows make.
 Where no H can be formed and l2 > 0, the dual problem bounds P: for each c ≤ 1 with c m ≤ π, m and
-π the means of p_i and of t_i, the probabilities c p_i + π − c m have the mean that b asks for, and
+π the means of p_i and of o_i, the probabilities c p_i + π − c m have the mean that b asks for, and
 
     P − min P ≤ P + c Σ s_i (p_iᵀf_i − log Σ_k e^{f_ik}) + ‖c∇ + (c−1)T + (π−cm) x̄ᵀ‖² / 2 l2  (10)
 
-with ∇ = Σ s_i (p_i − t_i) x_iᵀ, T = Σ s_i t_i x_iᵀ, x̄ = Σ s_i x_i (c = 1 without b). At c = 1
+with ∇ = Σ s_i (p_i − o_i) x_iᵀ, T = Σ s_i o_i x_iᵀ, x̄ = Σ s_i x_i (c = 1 without b). At c = 1
 it is ‖∇P‖²/2 l2. Always, P − min P ≤ P.
 
 Berkson, Application of the logistic function to bio-assay (1944); Böhning, Multinomial logistic

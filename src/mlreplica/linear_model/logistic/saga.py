@@ -22,9 +22,9 @@ are γη; γ = max ‖x_i‖²/4 (0 without b) makes them long at little cost to
 
 On sparse rows only weights with x_ij ≠ 0 are touched. All others would have moved too, by m times
 (10) with the same ḡ_j; they catch up when next seen. As long as w_j keeps its sign σ, with
-c = 1/(1 + η l2), m moves at once are
+τ = 1/(1 + η l2), m moves at once are
 
-    w_j ← cᵐ w_j − η (ḡ_j + σ l1) (c + c² + … + cᵐ)                                            (13)
+    w_j ← τᵐ w_j − η (ḡ_j + σ l1) (τ + τ² + … + τᵐ)                                            (13)
 
 and where the sign would change, bisection finds the last move before it.
 
@@ -63,7 +63,7 @@ def errors(f, y, rho):
 def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, gamma, order):
     """(10) for every row in `order`; memory (n, K) holds ρ̄, G and r the ḡ of w (K, p) and b."""
     n, p = X.shape
-    f, rho, c = np.empty(len(w)), np.empty(len(w)), 1.0 / (1.0 + eta * l2)
+    f, rho, tau = np.empty(len(w)), np.empty(len(w)), 1.0 / (1.0 + eta * l2)
     for i in order:
         for k in range(len(w)):
             f[k] = dot(X[i], w[k]) + b[k]
@@ -74,13 +74,13 @@ def dense_epoch(X, y, weight, memory, w, b, G, r, eta, l1, l2, gamma, order):
             b[k] -= gamma * eta * (d + r[k])
             r[k] += d / n
             for j in range(p):
-                w[k, j] = c * soft_threshold(w[k, j] - eta * (d * X[i, j] + G[k, j]), eta * l1)
+                w[k, j] = tau * soft_threshold(w[k, j] - eta * (d * X[i, j] + G[k, j]), eta * l1)
                 G[k, j] += d / n * X[i, j]
 
 
 @kernel
-def moved(w, g, m, eta, l1, c, power, total):
-    """w after m moves (13) with the same ḡ; power[m] = cᵐ, total[m] = η(c + … + cᵐ)."""
+def moved(w, g, m, eta, l1, tau, power, total):
+    """w after m moves (13) with the same ḡ; power[m] = τᵐ, total[m] = η(τ + … + τᵐ)."""
     while m > 0:
         a = g + l1 if w > 0.0 or (w == 0.0 and g < -l1) else g - l1
         if w == 0.0:
@@ -96,7 +96,7 @@ def moved(w, g, m, eta, l1, c, power, total):
             else:
                 high = middle
         w = power[low] * w - a * total[low]
-        w = c * soft_threshold(w - eta * g, eta * l1)
+        w = tau * soft_threshold(w - eta * g, eta * l1)
         m -= low + 1
     return w
 
@@ -105,10 +105,10 @@ def moved(w, g, m, eta, l1, c, power, total):
 def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l2, gamma, order):
     """The same on CSR rows, with lazy weights; here w and G are (p, K)."""
     n, (p, K) = len(y), w.shape
-    f, rho, c = np.empty(K), np.empty(K), 1.0 / (1.0 + eta * l2)
+    f, rho, tau = np.empty(K), np.empty(K), 1.0 / (1.0 + eta * l2)
     power, total, seen = np.ones(n + 1), np.zeros(n + 1), np.zeros(p, dtype=np.int64)
     for m in range(n):
-        power[m + 1] = c * power[m]
+        power[m + 1] = tau * power[m]
         total[m + 1] = total[m] + eta * power[m + 1]
     for t in range(n):
         i = order[t]
@@ -116,7 +116,7 @@ def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l
         for e in range(start[i], start[i + 1]):
             j = columns[e]
             for k in range(K):
-                w[j, k] = moved(w[j, k], G[j, k], t - seen[j], eta, l1, c, power, total)
+                w[j, k] = moved(w[j, k], G[j, k], t - seen[j], eta, l1, tau, power, total)
                 f[k] += data[e] * w[j, k]
             seen[j] = t + 1
         errors(f, y[i], rho)
@@ -129,11 +129,13 @@ def sparse_epoch(start, columns, data, y, weight, memory, w, b, G, r, eta, l1, l
         for e in range(start[i], start[i + 1]):
             j = columns[e]
             for k in range(K):
-                w[j, k] = c * soft_threshold(w[j, k] - eta * (rho[k] * data[e] + G[j, k]), eta * l1)
+                w[j, k] = tau * soft_threshold(
+                    w[j, k] - eta * (rho[k] * data[e] + G[j, k]), eta * l1
+                )
                 G[j, k] += rho[k] / n * data[e]
     for j in range(p):
         for k in range(K):
-            w[j, k] = moved(w[j, k], G[j, k], n - seen[j], eta, l1, c, power, total)
+            w[j, k] = moved(w[j, k], G[j, k], n - seen[j], eta, l1, tau, power, total)
 
 
 def saga(problem, W, b, rng, step=None):

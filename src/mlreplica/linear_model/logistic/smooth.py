@@ -17,7 +17,7 @@ a sample of the rows, at the minimum over that sample: near enough to H that a f
 over all rows suffice, and also a certificate, for the rows outside the sample only add to H.
 A sample of one row in m gives H ≥ B/m. The sample itself is fitted with Böhning's bound as guess,
 
-    B = c Σ s_i x̃_i x̃_iᵀ + l2 I,       c = 1/4 (two classes) or 1/2                            (7)
+    B = κ Σ s_i x̃_i x̃_iᵀ + l2 I,       κ = 1/4 (two classes) or 1/2                            (7)
 
 which is above (4) everywhere, block by block the same matrix and thus only p + 1 columns wide.
 

@@ -6,11 +6,11 @@ of the information as covariance: S times the Hessian (4) of `objective.py`, S t
     Cov(V) = (S ∇²P)⁻¹,       se = √ of its diagonal,       z = coefficient / se               (11)
 
 Of K > 2 classes only differences are determined; as usual each class is compared with the first.
-With the log-likelihood log L = −S P, and log L₀ that of a model with nothing but its intercept,
+With the log-likelihood ℓ = −S P, and ℓ₀ that of a model with nothing but its intercept,
 
-    R² = 1 − log L / log L₀ (McFadden),       2 (log L − log L₀) ~ χ² with k − k₀ degrees       (12)
+    R² = 1 − ℓ/ℓ₀ (McFadden),       2 (ℓ − ℓ₀) ~ χ² with k − k₀ degrees                     (12)
 
-if all weights are zero. AIC = 2k − 2 log L, BIC = k log S − 2 log L, k counting coefficients.
+if all weights are zero. AIC = 2k − 2ℓ, BIC = k log S − 2ℓ, k counting coefficients.
 
 McCullagh & Nelder, Generalized Linear Models (1989), chapters 2 and 4.
 """

@@ -3,7 +3,7 @@ r"""Logistic regression with two classes on fewer rows than columns: Newton's me
 Letters are those of `objective.py`. With the penalty, w lies in the span of the rows, w = Xᵀα, so
 that the scores are Kα + b with the n × n matrix K = XXᵀ, made once. ∇P for w is Xᵀψ with
 
-    ψ_i = s_i (p_i − t_i) + l2 α_i,                                                          (1)
+    ψ_i = s_i (p_i − o_i) + l2 α_i,                                                          (1)
 
 and of two such vectors Xᵀψ, Xᵀδ the inner product is ψᵀKδ: nothing else of X is needed. With
 D = diag(s p(1 − p)), E = √D and e its diagonal as a vector, the Hessian (4) is A = l2 I + XᵀDX

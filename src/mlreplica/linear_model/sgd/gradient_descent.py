@@ -2,7 +2,7 @@ r"""Gradient descent, proximal and with momentum
 
 For P = F + α₁‖w‖₁ of `objective.py`, equations (1) to (3). A step of length η from a point u is
 
-    v = prox(u − η∇F(u)),      prox(z) = soft(z, ηα₁) in w, z in b                              (5)
+    v = prox(u − η∇F(u)),      prox(a) = soft(a, ηα₁) in w, a in b                              (5)
 
 and without an L1 penalty it is v = u − η∇F(u). Since ∇F changes at most L times as fast as its
 argument, F lies below a parabola of curvature 1/η ≥ L at u:
