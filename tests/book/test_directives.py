@@ -376,7 +376,7 @@ def test_quality_marks_what_is_beyond_two_errors(build, tmp_path, monkeypatch):
     monkeypatch.setattr("bookkit.race.RESULTS", tmp_path / "results")
     html, warnings = build("# Page\n\n```{quality} boosting\n```\n")
     assert warnings == ""
-    assert "<td>+4.0 ± 4.0</td>" in html
-    assert re.search(r'\+20\.0 ± 4\.0 <span title="ours is better">▲', html)
-    assert re.search(r'−20\.0 ± 4\.0 <span title="ours is worse">▼', html)
+    assert "<td>+4.0 ±\u00a04.0</td>" in html
+    assert re.search(r'\+20\.0 ±\s4\.0\s<span title="ours is better">▲', html)
+    assert re.search(r'−20\.0 ±\s4\.0\s<span title="ours is worse">▼', html)
     assert "nothing is known of 'forest'" in build("# Page\n\n```{quality} forest\n```\n")[1]
