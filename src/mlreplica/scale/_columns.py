@@ -1,7 +1,7 @@
 r"""Statistics of columns: quantiles, means and values for scalers, imputers and encoders
 
 The value at place k of a sorted column is found digit by digit. Floats keep their order if their
-bits are read as whole numbers (the sign turned over, and all other bits of a negative one). So a
+bits are read as whole numbers (the sign flipped, and all other bits of a negative one). So a
 walk counts the values by their first 13 bits, and the counts tell the 13 bits of the value at
 place k, and how many values lie below all that begin with them:
 
