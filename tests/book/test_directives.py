@@ -288,6 +288,11 @@ import numpy as np
 X = np.arange(6.0)
 ```
 ```{code-cell} python
+:tags: [remove-cell]
+checked = X.sum() == 15
+assert checked
+```
+```{code-cell} python
 :tags: [remove-input]
 with figure("X") as ax:
     ax.plot(shown := X[::2])
@@ -307,7 +312,7 @@ after = 1
 
 
 def test_the_script_of_a_page_runs_without_the_book(monkeypatch):
-    """What draws is gone, with all that depends on it; what was recorded is the same."""
+    """What draws is gone, with all that depends on it, and what is hidden; the recording stays."""
     monkeypatch.syspath_prepend(BOOK / "_ext")
     from bookkit.script import script
 
@@ -315,7 +320,7 @@ def test_the_script_of_a_page_runs_without_the_book(monkeypatch):
     made = {}
     exec(text, made)
     assert made["recorded"] == [{"x": x} for x in range(6)]
-    assert not {"curves", "shown", "frames_of", "after", "player"} & set(
+    assert not {"curves", "shown", "frames_of", "after", "player", "checked"} & set(
         re.findall(r"\w+", text.replace("curves, frames", "frames"))
     )
     assert script("# Page\n") == ""
@@ -373,7 +378,7 @@ def test_quality_marks_what_is_beyond_two_errors(build, tmp_path, monkeypatch):
     monkeypatch.setattr("bookkit.race.RESULTS", tmp_path / "results")
     html, warnings = build("# Page\n\n```{quality} boosting\n```\n")
     assert warnings == ""
-    assert "<td>+4.0 ± 4.0</td>" in html
-    assert re.search(r'\+20\.0 ± 4\.0 <span title="ours is better">▲', html)
-    assert re.search(r'−20\.0 ± 4\.0 <span title="ours is worse">▼', html)
+    assert "<td>+4.0 ±\u00a04.0</td>" in html
+    assert re.search(r'\+20\.0 ±\s4\.0\s<span title="ours is better">▲', html)
+    assert re.search(r'−20\.0 ±\s4\.0\s<span title="ours is worse">▼', html)
     assert "nothing is known of 'forest'" in build("# Page\n\n```{quality} forest\n```\n")[1]

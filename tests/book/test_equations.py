@@ -7,7 +7,7 @@ import pytest
 
 BOOK = Path(__file__).parents[2] / "book"
 PARTS = re.findall(
-    r"^:caption: I{1,3}\. .*?^```$",
+    r"^:caption: [IV]+\. .*?^```$",
     (BOOK / "index.md").read_text(encoding="utf-8"),
     re.MULTILINE | re.DOTALL,
 )
@@ -18,10 +18,15 @@ CANNOT = {
     "smo-16": "draws at random: no two sides",
     "split-2b": "an order of growth",
     "adaboost-10": "holds up to a constant that is not known",
+    "choosing-k-4": "a definition",
+    "calibration-1": "a definition",
+    "imputation-4": "a procedure",
+    "target-leakage-1": "a definition",
+    "which-model-when-1": "a definition",
 }
 
 
-@pytest.mark.parametrize("page", [*PAGES, "shapley-values", "kernel-pca"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_equation_is_named_by_a_check(page):
     """A comment `# (4a)` stands beside the assert that evaluates equation (4a)."""
     text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
@@ -33,5 +38,5 @@ def test_every_equation_is_named_by_a_check(page):
 
 def test_the_parts_are_found():
     """The list of pages is not empty by mistake."""
-    assert len(PAGES) > 40
-    assert {"perceptron", "ridge", "adaboost"} <= set(PAGES)
+    assert len(PAGES) > 100
+    assert {"perceptron", "adaboost", "searching-settings"} <= set(PAGES)

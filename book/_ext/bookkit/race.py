@@ -124,11 +124,11 @@ def difference(row, peer):
     """How much more a peer's loss is than ours, in per cent of ours; marked beyond two errors."""
     ours, behind, error = row["mlreplica"]["loss"], row[peer]["behind"], row[peer]["error"]
     more = round(100 * behind / ours, 1) + 0.0  # no −0.0
-    text = f"{more:+.1f} ± {100 * error / ours:.1f}".replace("-", "−")
+    text = f"{more:+.1f} ±\u00a0{100 * error / ours:.1f}".replace("-", "−")
     if abs(behind) <= 2 * error:
         return f"<td>{text}</td>"
     mark, what = ("▲", "ours is better") if behind > 0 else ("▼", "ours is worse")
-    return f'<td><strong>{text} <span title="{what}">{mark}</span></strong></td>'
+    return f'<td><strong>{text}\u00a0<span title="{what}">{mark}</span></strong></td>'
 
 
 def table_of_losses(table):

@@ -49,8 +49,8 @@ def frames(statement):
 
 
 def script(text):
-    """The script of a page's cells up to its last player; "" for a page without one."""
-    cells = [cell[2] for cell in CELL.finditer(text) if "def check_identities" not in cell[2]]
+    """The script of a page's cells up to its last player, hidden checks aside; "" without one."""
+    cells = [cell[2] for cell in CELL.finditer(text) if "remove-cell" not in cell[1]]
     playing = [k for k, cell in enumerate(cells) if re.search(r"^player\(", cell, re.MULTILINE)]
     if not playing:
         return ""

@@ -86,7 +86,7 @@ class CalibratedMember:
         return column_scores(getattr(self.estimator, name)(X), self.estimator.classes_, name)
 
     def logits(self, f):
-        """What (3) multiplies: a column for each class that the classifier knows."""
+        """What (6) multiplies: a column for each class that the classifier knows."""
         if method_of(self.estimator) == "predict_proba":
             f = np.hstack([1.0 - f, f]) if len(self.column) == 2 else f
             return np.log(f + LEAST)
@@ -156,7 +156,8 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     estimator : estimator, default=None
         The classifier; None for `LinearSVC`.
     method : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
-        The curve (1), for few rows; (2), for a thousand or more; or (3), for several classes.
+        A logistic curve, for few rows; a staircase, for a thousand or more; or one temperature for
+        all scores, for several classes.
     cv : int, cross-validation generator or iterable, default=None
         Folds; None for five.
     n_jobs : int, default=None

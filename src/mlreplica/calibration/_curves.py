@@ -2,16 +2,16 @@ r"""Calibration curves: from a classifier's scores to probabilities
 
 Let f_k(x) be the score of class k. Platt's sigmoid, one per class,
 
-    p_k = 1/(1 + exp(A_k f_k + B_k))                                                         (1)
+    p_k = 1/(1 + exp(A_k f_k + B_k))                                                         (3)
 
 is in `core/formulas/platt.py`. The isotonic curve, one per class,
 
-    p_k = g_k(f_k),      g_k the best curve that never falls                                 (2)
+    p_k = g_k(f_k),      g_k the best curve that never falls                                 (4)
 
 is in `isotonic.py`. For more than two classes, both are divided by Σ_k p_k. The temperature T = 1/β
 is one number for all classes,
 
-    p = softmax(β f),      minimise over β:   L(β) = −Σ_i w_i log p_{y_i}(x_i)               (3)
+    p = softmax(β f),      minimise over β:   L(β) = −Σ_i w_i log p_{y_i}(x_i)               (6)
 
 L is convex: its slope is Σ_i w_i (E_p[f] − f_{y_i}) and its curvature Σ_i w_i Var_p[f] ≥ 0.
 Newton's method finds the root of the slope inside a bracket, which halves where Newton would leave
@@ -31,7 +31,7 @@ LOG_BETA = 10.0  # |log β| is at most this
 
 
 class Sigmoid:
-    """The curve (1) of one class."""
+    """The curve (3) of one class."""
 
     def fit(self, f, y, w=None):
         """Fit A and B to scores f of rows that are of the class (y = 1) or not (y = 0)."""
@@ -47,7 +47,7 @@ class Sigmoid:
 
 
 class Temperature:
-    """The inverse temperature (3) of all classes."""
+    """The inverse temperature (6) of all classes."""
 
     def fit(self, f, y, w=None):
         """Fit β to scores f, one column per class, of rows whose columns are y."""
@@ -81,7 +81,7 @@ class Temperature:
 
 
 def slope(f, right, w, beta):
-    """The first and second derivative of (3)."""
+    """The first and second derivative of (6)."""
     p = np.exp(beta * f - logsumexp(beta * f, axis=1, keepdims=True))
     mean = np.einsum("ik,ik->i", p, f)
     variance = np.einsum("ik,ik->i", p, (f - mean[:, None]) ** 2)

@@ -16,7 +16,7 @@ WH,
     W ← W ⊙ ([V^{β−2} ⊙ X] Hᵀ / (V^{β−1} Hᵀ + λ₁ + λ₂W))^γ                                (4)
 
 γ = 1 for 1 ≤ β ≤ 2, 1/(2 − β) below, 1/(β − 1) above. It minimises a function that lies above the
-objective and touches it at W, so the objective does not rise. Zeros stay zero for ever.
+objective and touches it at W, so the objective does not rise. A zero stays zero.
 """
 
 from typing import NamedTuple

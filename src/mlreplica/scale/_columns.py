@@ -1,11 +1,11 @@
 r"""Statistics of columns: quantiles, means and values for scalers, imputers and encoders
 
 The value at place k of a sorted column is found digit by digit. Floats keep their order if their
-bits are read as whole numbers (the sign turned over, and all other bits of a negative one). So a
+bits are read as whole numbers (the sign flipped, and all other bits of a negative one). So a
 walk counts the values by their first 13 bits, and the counts tell the 13 bits of the value at
 place k, and how many values lie below all that begin with them:
 
-    Σ_blocks #{x : x begins with the bits found so far, d is its next digit}   for every d  (1)
+    Σ_blocks #{x : x begins with the bits found so far, d is its next digit}   for every d  (3)
 
 Five walks find all 64 bits: the quantile is that of memory, exactly, with no more than 8192 counts
 per column and place, however many rows there are and however they are distributed.
@@ -55,7 +55,7 @@ def known(block: Block) -> tuple[Any, Any]:
 
 
 def digit_counts(block: Block, begin: list[Any], shift: int, width: int) -> Any:
-    """(1): (p, beginnings, digits), for the beginnings of each column."""
+    """(3): (p, beginnings, digits), for the beginnings of each column."""
     X, s = known(block)
     out = np.zeros((len(begin), max(map(len, begin)), 1 << width))
     for j, starts in enumerate(begin):
