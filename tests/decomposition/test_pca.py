@@ -340,7 +340,9 @@ def test_nmf_agrees_with_scikit_learn(options):
         assert_allclose(other, first, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4)])
+@pytest.mark.parametrize(
+    ("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4), (1203, 30, 4)]
+)
 def test_nmf_in_registers_is_a_naive_sweep(n, p, k):
     rng = np.random.default_rng(n)
     X, W, H = rng.uniform(size=(n, p)), rng.uniform(size=(n, k)), rng.uniform(size=(k, p))
@@ -352,6 +354,18 @@ def test_nmf_in_registers_is_a_naive_sweep(n, p, k):
             A[:, t] = np.maximum(0.0, A[:, t] - (A @ G[t] - b[:, t]) / G[t, t])
     assert_allclose(found, W, rtol=1e-10, atol=1e-13)
     assert_allclose(model.components_, H, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("options", [{"tol": 0, "max_iter": 37}, {"tol": 1e-3}, {"alpha_W": 0.01}])
+def test_nmf_shows_callbacks_every_sweep_and_others_the_same_end(options):
+    X = np.random.default_rng(0).uniform(size=(50, 9))
+    model, watched = (NMF(3, random_state=0, max_iter=1000).set_params(**options) for _ in range(2))
+    trace = Trace()
+    W, W_watched = model.fit_transform(X), watched.set_callbacks(trace).fit_transform(X)
+    assert model.n_iter_ == watched.n_iter_ == len(trace.states) == trace.states[-1]["sweeps"]
+    assert model.n_iter_ == options.get("max_iter", model.n_iter_)
+    assert_allclose(W, W_watched, rtol=1e-12)
+    assert_allclose(model.components_, watched.components_, rtol=1e-12)
 
 
 def test_nmf_of_new_rows_is_least_squares_of_each():
