@@ -250,7 +250,7 @@ class SmallSweeps:
         self.rooms = np.array(penalties, dtype=float), B, C, np.empty((k, k)), np.empty(max(n, p))
 
     def __call__(self, most, least):
-        """As of `RowSweeps`, after at most `most` sweeps, or one that moves no more than `least`."""
+        """As of `RowSweeps`, after up to `most` sweeps, or one that moves `least` or less."""
         W, H = self.W, self.H
         done, moved, terms = sweep_both(self.XT, W, H, *self.rooms, most, least)
         return done, moved, terms, self.rooms[2], W @ W.T, H @ H.T
