@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
 from mlreplica.datasets import load_digits, load_iris, load_wine
-from mlreplica.decomposition import NMF, PCA, IncrementalPCA, TruncatedSVD
+from mlreplica.decomposition import NMF, PCA, IncrementalPCA, KernelPCA, TruncatedSVD
 
 SOLVERS = ["auto", "full", "covariance_eigh", "arpack", "lanczos", "randomized"]
 NAMES = ["components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"]
@@ -257,6 +258,29 @@ def test_lanczos_is_traced():
 
 
 # ------------------------------------------------------------------------------------- its family
+
+
+ODD = {
+    "a constant column": [[1.0, 3.0, 0.0], [2.0, 3.0, 5.0], [4.0, 3.0, 1.0], [0.0, 3.0, 2.0]],
+    "equal rows": np.full((6, 3), 2.0),
+    "zeros": np.zeros((6, 3)),
+    "more columns than rows": np.arange(18.0).reshape(2, 9) ** 2,
+    "one row": [[1.0, 2.0, 3.0]],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(
+    "model", [PCA(1), IncrementalPCA(1), TruncatedSVD(1), NMF(1), KernelPCA(1)], ids=repr
+)
+def test_odd_rows_have_finite_components(model, name):
+    X = np.array(ODD[name])
+    T = clone(model).fit_transform(X)
+    assert T.shape == (len(X), 1)
+    again = clone(model).fit(X).transform(X)
+    assert_allclose(again, T, atol=1e-3 * np.abs(X).max())  # NMF stops at a tolerance
+    if name in ("equal rows", "one row") and not isinstance(model, TruncatedSVD | NMF):
+        assert_allclose(T, 0.0, atol=1e-12)
 
 
 def test_incremental_pca_with_all_components_is_pca():
