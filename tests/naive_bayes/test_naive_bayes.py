@@ -98,7 +98,7 @@ def test_one_row_must_be_finite_and_is_as_of_many(kind, bad):
     row, P = X[:1].astype(float), model.predict_proba(X)
     assert_allclose(model.predict_proba(row), P[:1], rtol=1e-12)
     row[0, 0] = bad
-    with pytest.raises(ValueError, match="NaN|inf"):
+    with pytest.raises(ValueError, match=r"NaN|inf"):
         model.predict(row)
 
 
