@@ -365,7 +365,7 @@ def test_nmf_agrees_with_scikit_learn(options):
 
 
 @pytest.mark.parametrize(
-    ("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4), (1203, 30, 4)]
+    ("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4), (1203, 30, 4), (9001, 7, 4)]
 )
 def test_nmf_in_registers_is_a_naive_sweep(n, p, k):
     rng = np.random.default_rng(n)
