@@ -167,7 +167,7 @@ ALONE = (
 )  # no answer for new rows
 COUNTS = ("NMF", "MultinomialNB", "ComplementNB", "CategoricalNB")
 COUNTS += ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder")
-ANSWERS = ("predict", "transform", "score_samples", "kneighbors")
+ANSWERS = ("predict", "transform", "score_samples", "kneighbors", "mahalanobis")
 
 
 def standardised(name, options, one_row, counts=False):

@@ -162,6 +162,17 @@ def test_all_components_and_zero_variances():
     assert_array_equal(constant.eigenvalues_, 0.0)
 
 
+@pytest.mark.parametrize("k", [None, 1, 4])
+def test_the_linear_kernel_of_few_columns_is_pca_and_keeps_the_digits(k):
+    X = sample(50) * [3.0, 2.0, 5.0, 9.0] + 1e6
+    model, dense = KernelPCA(k), KernelPCA(k, eigen_solver="dense")
+    Z, expected = model.fit_transform(X), dense.fit_transform(X - 1e6)
+    assert_allclose(Z, expected, atol=1e-8)
+    assert_allclose(model.transform(X), expected, atol=1e-3)
+    sigma = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+    assert_allclose(model.eigenvalues_, sigma[:k] ** 2, rtol=1e-9)
+
+
 @pytest.mark.parametrize("k", [2, 30])
 def test_auto_takes_lanczos_for_few_of_many(k):
     X = np.random.default_rng(0).normal(size=(1000, 8))

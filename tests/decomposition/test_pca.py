@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
 from mlreplica.datasets import load_digits, load_iris, load_wine
-from mlreplica.decomposition import NMF, PCA, IncrementalPCA, TruncatedSVD
+from mlreplica.decomposition import NMF, PCA, IncrementalPCA, KernelPCA, TruncatedSVD
 
 SOLVERS = ["auto", "full", "covariance_eigh", "arpack", "lanczos", "randomized"]
 NAMES = ["components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"]
@@ -259,6 +260,29 @@ def test_lanczos_is_traced():
 # ------------------------------------------------------------------------------------- its family
 
 
+ODD = {
+    "a constant column": [[1.0, 3.0, 0.0], [2.0, 3.0, 5.0], [4.0, 3.0, 1.0], [0.0, 3.0, 2.0]],
+    "equal rows": np.full((6, 3), 2.0),
+    "zeros": np.zeros((6, 3)),
+    "more columns than rows": np.arange(18.0).reshape(2, 9) ** 2,
+    "one row": [[1.0, 2.0, 3.0]],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize(
+    "model", [PCA(1), IncrementalPCA(1), TruncatedSVD(1), NMF(1), KernelPCA(1)], ids=repr
+)
+def test_odd_rows_have_finite_components(model, name):
+    X = np.array(ODD[name])
+    T = clone(model).fit_transform(X)
+    assert T.shape == (len(X), 1)
+    again = clone(model).fit(X).transform(X)
+    assert_allclose(again, T, atol=1e-3 * np.abs(X).max())  # NMF stops at a tolerance
+    if name in ("equal rows", "one row") and not isinstance(model, TruncatedSVD | NMF):
+        assert_allclose(T, 0.0, atol=1e-12)
+
+
 def test_incremental_pca_with_all_components_is_pca():
     X = rows(200, 5)
     ours = IncrementalPCA(batch_size=30).fit(X)
@@ -340,7 +364,9 @@ def test_nmf_agrees_with_scikit_learn(options):
         assert_allclose(other, first, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4)])
+@pytest.mark.parametrize(
+    ("n", "p", "k"), [(1, 5, 1), (7, 3, 3), (41, 6, 5), (700, 30, 4), (1203, 30, 4), (9001, 7, 4)]
+)
 def test_nmf_in_registers_is_a_naive_sweep(n, p, k):
     rng = np.random.default_rng(n)
     X, W, H = rng.uniform(size=(n, p)), rng.uniform(size=(n, k)), rng.uniform(size=(k, p))
@@ -352,6 +378,18 @@ def test_nmf_in_registers_is_a_naive_sweep(n, p, k):
             A[:, t] = np.maximum(0.0, A[:, t] - (A @ G[t] - b[:, t]) / G[t, t])
     assert_allclose(found, W, rtol=1e-10, atol=1e-13)
     assert_allclose(model.components_, H, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("options", [{"tol": 0, "max_iter": 37}, {"tol": 1e-3}, {"alpha_W": 0.01}])
+def test_nmf_shows_callbacks_every_sweep_and_others_the_same_end(options):
+    X = np.random.default_rng(0).uniform(size=(50, 9))
+    model, watched = (NMF(3, random_state=0, max_iter=1000).set_params(**options) for _ in range(2))
+    trace = Trace()
+    W, W_watched = model.fit_transform(X), watched.set_callbacks(trace).fit_transform(X)
+    assert model.n_iter_ == watched.n_iter_ == len(trace.states) == trace.states[-1]["sweeps"]
+    assert model.n_iter_ == options.get("max_iter", model.n_iter_)
+    assert_allclose(W, W_watched, rtol=1e-12)
+    assert_allclose(model.components_, watched.components_, rtol=1e-12)
 
 
 def test_nmf_of_new_rows_is_least_squares_of_each():

@@ -162,6 +162,14 @@ def test_more_columns_than_rows_and_repeated_columns():
         QuadraticDiscriminantAnalysis().fit(X, np.arange(30) % 3)
 
 
+def test_one_row_in_a_class_and_a_constant_column():
+    X, y = problem(0)
+    X, y = np.column_stack([X, np.full(40, 3.0)]), (np.arange(40) == 0).astype(int)
+    for options in ({}, {"solver": "lsqr"}, {"solver": "eigen", "shrinkage": 0.1}):
+        P = LinearDiscriminantAnalysis(**options).fit(X, y).predict_proba(X)
+        assert_allclose(P.sum(axis=1), 1.0)
+
+
 def test_bad_input_is_refused():
     X, y = problem(0)
     with pytest.raises(ValueError, match="greater than one"):
@@ -186,10 +194,12 @@ def test_bad_input_is_refused():
     assert (one.predict(X) == 0).all()
 
 
-@pytest.mark.parametrize("solver", ["svd", "lsqr"])
-def test_one_class_is_certain(solver):
+@pytest.mark.parametrize(
+    "options", [{}, {"solver": "lsqr"}, {"solver": "eigen"}, {"solver": "eigen", "shrinkage": 0.5}]
+)
+def test_one_class_is_certain(options):
     X = np.random.default_rng(0).normal(size=(20, 3)) + 5.0
-    model = LinearDiscriminantAnalysis(solver=solver).fit(X, np.full(20, 7))
+    model = LinearDiscriminantAnalysis(**options).fit(X, np.full(20, 7))
     assert (model.predict(X) == 7).all()
     assert_allclose(model.predict_proba(X), np.ones((20, 1)))
 

@@ -81,6 +81,27 @@ def test_constant_columns_and_one_class():
     assert not np.isnan(same.predict_proba(np.ones((1, 2)))).any()
 
 
+@pytest.mark.parametrize("kind", ALL)
+def test_one_class_one_row_of_a_class_and_more_columns_than_rows(kind):
+    X = np.random.default_rng(0).integers(0, 4, size=(6, 9)).astype(float)
+    assert_allclose(kind().fit(X, np.full(6, 7)).predict_proba(X), np.ones((6, 1)))
+    P = kind().fit(X, [0, 1, 1, 1, 1, 1]).predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert P[0, 0] > 0.5
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_one_row_must_be_finite_and_is_as_of_many(kind, bad):
+    X, y = problem()
+    model = kind().fit(X.astype(float), y)
+    row, P = X[:1].astype(float), model.predict_proba(X)
+    assert_allclose(model.predict_proba(row), P[:1], rtol=1e-12)
+    row[0, 0] = bad
+    with pytest.raises(ValueError, match=r"NaN|inf"):
+        model.predict(row)
+
+
 def test_bad_input_is_refused():
     X, y = problem()
     for kind in (MultinomialNB, ComplementNB, CategoricalNB):

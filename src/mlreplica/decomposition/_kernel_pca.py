@@ -23,7 +23,9 @@ there is no formula; kernel ridge regression of the rows X on their components Z
 
     x(z) = Σ_i d_i K(z_i, z),    (K(Z, Z) + αI) D = X.                                   (5)
 
-For a few components K_c is never formed: `_lanczos` multiplies V by it as J(K(JV)).
+For a few components K_c is never formed: `_lanczos` multiplies V by it as J(K(JV)). The features of
+the linear kernel are the columns themselves. If these are fewer than the rows, not even K is
+formed: with Z = X − x̄ the v are left singular vectors of Z, and λ = σ², since K_c = ZZᵀ.
 
 Schölkopf, Smola, Müller, Nonlinear component analysis as a kernel eigenvalue problem (1998);
 Bakır, Weston, Schölkopf, Learning to find pre-images (2004).
@@ -50,15 +52,17 @@ from mlreplica.core.compat import (
     _fit_context,
 )
 from mlreplica.core.compile.threads import one_blas_thread
+from mlreplica.core.formulas.kernel_algebra import is_sparse
 from mlreplica.core.formulas.kernel_words import (
     WORDS,
     from_words,
     is_precomputed,
     square,
 )
+from mlreplica.core.formulas.kernels import Linear
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import checked_rows
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 from mlreplica.kernel_ridge import KernelRidge
 
 from ._lanczos import block_lanczos
@@ -72,7 +76,9 @@ OVERSAMPLING = 10  # vectors beyond n_components in the block of "randomized"
 MAX_PASSES = 1000
 
 
-class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelPCA(
+    ValidatedOnce, CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Principal components of the features of a kernel.
 
     Parameters
@@ -96,7 +102,8 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
     fit_inverse_transform : bool, default=False
         Learn the way back from components to rows.
     eigen_solver : {"auto", "dense", "lanczos", "arpack", "randomized"}, default="auto"
-        - "auto": "lanczos" for fewer components than a twentieth of more than 200 rows, otherwise
+        - "auto": the singular vectors of the columns for the linear kernel of fewer columns than
+          rows; "lanczos" for fewer components than a twentieth of more than 200 rows; otherwise
           "dense".
         - "dense": all eigenvectors, by LAPACK.
         - "lanczos", "arpack": block Lanczos until the residual is at most `tol`. The second name
@@ -244,18 +251,27 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.gamma_ = 1 / X.shape[1] if self.gamma is None else self.gamma
         words = self.gamma, self.degree, self.coef0, self.kernel_params
         self.kernel_ = from_words(self.kernel, *words).resolve(X)
-        if is_precomputed(self.kernel):
-            K = square(X).astype(float, copy=False)
+        Z = X.astype(float, copy=False)
+        if self._has_few_features(X):
+            mean, k, self.n_iter_ = Z.mean(axis=0), self.n_components, 1
+            V, sigma, _ = np.linalg.svd(Z - mean, full_matrices=False)
+            found, m = (sigma[:k] ** 2, V[:, :k]), Z @ mean
         else:
-            Z = X.astype(float, copy=False)
-            K = self.kernel_.block(Z, Z)
-        vars(self).update(self._attributes(X, K, *self._eigenpairs(X, K)))
+            K = square(Z) if is_precomputed(self.kernel) else self.kernel_.block(Z, Z)
+            m = symmetric_times(K, np.ones((1, len(K))))[0] / len(K)
+            found = self._eigenpairs(X, K, m)
+        vars(self).update(self._attributes(X, m, *found))
         if self.fit_inverse_transform:
             self._learn_the_way_back(X, self.eigenvectors_ * np.sqrt(self.eigenvalues_))
         return self
 
-    def _attributes(self, X, K, values, V):
-        """The fitted attributes from eigenvalues and -vectors."""
+    def _has_few_features(self, X):
+        """Whether K is that of fewer columns than rows, which have all components wanted."""
+        dense = self.eigen_solver == "auto" and type(self.kernel_) is Linear and not is_sparse(X)
+        return dense and (self.n_components or 0) <= X.shape[1] < X.shape[0]
+
+    def _attributes(self, X, m, values, V):
+        """The fitted attributes from the means of (4), eigenvalues and -vectors."""
         values = _check_psd_eigenvalues(values)
         order = np.argsort(-values, kind="stable")
         if self.remove_zero_eig or self.n_components is None:
@@ -264,8 +280,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         roots = np.sqrt(values)
         A = np.divide(V, roots, out=np.zeros_like(V), where=roots > 0.0)
         A -= A.mean(axis=0)
-        offset = symmetric_times(K, np.ones((1, len(K))))[0] / len(K) @ A  # Σ_i a_i m_i of (4)
-        found = {"eigenvalues_": values, "eigenvectors_": V, "_A": A, "_offset": offset}
+        found = {"eigenvalues_": values, "eigenvectors_": V, "_A": A, "_offset": m @ A}  # (4)
         return {name: value.astype(X.dtype) for name, value in found.items()} | {"X_fit_": X}
 
     def fit_transform(self, X, y=None):
@@ -322,7 +337,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
         X = check_array(X, dtype=FLOATS)
         return self.kernel_.times(X, self.X_transformed_fit_, self.dual_coef_)
 
-    def _eigenpairs(self, X, K):
+    def _eigenpairs(self, X, K, m):
         """Eigenvalues and -vectors of J K J by the solver that was chosen."""
         n = len(K)
         k = min(n, self.n_components or n)
@@ -348,7 +363,7 @@ class KernelPCA(CallbackSupport, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 states,
                 watch="residual",
                 unit="passes",
-                publish=lambda s: self._attributes(X, K, s.eigenvalues, s.vectors()),
+                publish=lambda s: self._attributes(X, m, s.eigenvalues, s.vectors()),
                 **options,
             )
         return state.eigenvalues, state.vectors()

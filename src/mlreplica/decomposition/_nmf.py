@@ -40,6 +40,7 @@ from ._divergence import NAMES, beta_divergence
 from ._nmf_solvers import amounts, coordinate_descent, multiplicative
 from ._nmf_start import first_factors, given
 
+UNSEEN = 16  # sweeps over a small X between looks at their state, if no callback looks
 INITS = {"random", "nndsvd", "nndsvda", "nndsvdar", "custom"}
 
 
@@ -220,9 +221,10 @@ class NMF(
         -------
         W : ndarray of shape (n_samples, n_components)
         """
-        check_is_fitted(self)
         X = new_rows(self, X, accept_sparse=("csr", "csc"))
-        check_non_negative(X, "NMF (input X)")
+        refuse_negative(X)
+        if self.solver == "cd":
+            return self._amounts(X, self.components_)[0]
         n_iter = self.n_iter_
         W, _ = self._factors(X, None, self.components_.astype(X.dtype, copy=False), False)
         self.n_iter_ = n_iter
@@ -251,7 +253,7 @@ class NMF(
 
     def _factors(self, X, W, H, update_H):
         """W and H by the solver that was chosen; H stays unless `update_H`."""
-        check_non_negative(X, "NMF (input X)")
+        refuse_negative(X)
         if self.solver != "mu" and self._beta != 2:
             raise ValueError(
                 f"Invalid beta_loss parameter: solver {self.solver!r} does not handle beta_loss = "
@@ -277,23 +279,19 @@ class NMF(
     def _descend(self, X, W, H, update_H):
         """W and H after the last step."""
         dtype = X.dtype
-        W, H = W.astype(np.float64), H.astype(np.float64)
-        n, p = X.shape
-        alpha_H = self.alpha_W if self.alpha_H == "same" else self.alpha_H
-        rho = self.l1_ratio
-        penalties = (
-            p * self.alpha_W * rho, p * self.alpha_W * (1 - rho),
-            n * alpha_H * rho, n * alpha_H * (1 - rho),
-        )  # fmt: skip
         if self.solver == "cd" and not update_H:
-            W, self.n_iter_ = amounts(Products(X), H, penalties, self.tol, self.max_iter)
-            return np.ascontiguousarray(W, dtype=dtype), H.astype(dtype)
+            W, self.n_iter_ = self._amounts(X, H)
+            return W, H
+        W, H = W.astype(np.float64), H.astype(np.float64)
+        penalties = self._penalties(*X.shape)
         if self.solver == "cd":
-            states = coordinate_descent(Products(X), W, H, penalties)
+            at_once = 1 if getattr(self, "_skl_callbacks", None) else UNSEEN
+            options = self.tol, self.max_iter, at_once
+            states = coordinate_descent(Products(X), W, H, penalties, *options)
         else:
             Z = sp.csr_array(X).astype(np.float64) if sp.issparse(X) else X.astype(np.float64)
             states = multiplicative(Z, W, H, self._beta, penalties, fix_H=not update_H)
-        state = self._settled(states, X) if update_H else self._amounts(states)
+        state = self._settled(states, X, update_H)
         if update_H and 0 < self.tol < state.change:
             warnings.warn(
                 f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
@@ -303,24 +301,37 @@ class NMF(
             )
         return tuple(np.ascontiguousarray(A, dtype=dtype) for A in (state.W, state.H))
 
-    def _settled(self, states, X):
-        """The last state of a fit, which callbacks see."""
-        return iterate(
-            self,
-            states,
-            max_iter=self.max_iter,
-            tol=self.tol if self.tol > 0 else None,
-            watch="change",
-            unit="sweeps",
-            advice=None,
-            publish=lambda s: self._attributes(X, s.W, s.H.astype(X.dtype)),
-        )
+    def _penalties(self, n, p):
+        """λ₁, λ₂ of W, then of H"""
+        rho, alpha_H = self.l1_ratio, self.alpha_W if self.alpha_H == "same" else self.alpha_H
+        a, b = p * self.alpha_W, n * alpha_H
+        return a * rho, a * (1 - rho), b * rho, b * (1 - rho)
 
-    def _amounts(self, states):
-        """The last state for new rows, which is nobody's fit."""
-        for self.n_iter_, state in enumerate(states, 1):
-            if self.n_iter_ == self.max_iter or 0 < self.tol >= state.change:
-                break
+    def _amounts(self, X, H):
+        """W for a fixed H by (3), and the most sweeps that a block of rows needed."""
+        penalties = self._penalties(*X.shape)
+        with one_blas_thread():
+            W, n_iter = amounts(X, H.astype(float), penalties, self.tol, self.max_iter)
+        return np.ascontiguousarray(W, dtype=X.dtype), n_iter
+
+    def _settled(self, states, X, update_H):
+        """The last state; of a fit, which callbacks see."""
+        if update_H:
+            state = iterate(
+                self,
+                states,
+                max_iter=self.max_iter,
+                tol=self.tol if self.tol > 0 else None,
+                watch="change",
+                unit="sweeps",
+                advice=None,
+                publish=lambda s: self._attributes(X, s.W, s.H.astype(X.dtype)),
+            )
+        else:
+            for state in states:
+                if state.sweeps == self.max_iter or 0 < self.tol >= state.change:
+                    break
+        self.n_iter_ = state.sweeps
         return state
 
     def _start(self, X, W, H, update_H):
@@ -366,6 +377,12 @@ class NMF(
     def _n_features_out(self):
         """Number of parts, by which they are named."""
         return self.components_.shape[0]
+
+
+def refuse_negative(X):
+    """Raise if an entry is below zero."""
+    if sp.issparse(X) or X.min() < 0:
+        check_non_negative(X, "NMF (input X)")
 
 
 @validate_params(

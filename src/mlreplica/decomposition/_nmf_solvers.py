@@ -25,24 +25,30 @@ import numpy as np
 import scipy.sparse as sp
 
 from mlreplica.core.compile.jit import kernel
-from mlreplica.core.compile.threads import n_threads, run, split
+from mlreplica.core.compile.threads import n_threads, run, share, split
+from mlreplica.core.formulas.vectors import dot
+from mlreplica.core.rows.products import Products
+from mlreplica.core.rows.walk import is_sparse
 
 from ._divergence import EPS, beta_divergence, product_where_stored
 
 ZERO = float(np.finfo(float).eps)  # what is smaller becomes zero
 ROUNDING = 8 * ZERO  # of Σ B: the projected gradient of a minimum is below one ε of it
 LEAST = 1 << 14  # entries of W that are worth a thread
+ALONE = 8  # rows that are settled one by one
 CHUNK = 512  # columns of W that are swept at a time
+SMALL = 1 << 15  # entries of an X whose sweeps take less than a call from Python
 BLOCK = 1 << 15  # entries of a block of rows, which is still in the cache for its second product
 
 
 class FactorState(NamedTuple):
-    """W (n, k), H (k, p), the objective (1), and what `tol` is compared with."""
+    """W (n, k), H (k, p), the objective (1), what `tol` is compared with, and sweeps so far."""
 
     W: np.ndarray
     H: np.ndarray
     objective: float
     change: float
+    sweeps: int
 
 
 @kernel
@@ -165,10 +171,16 @@ def sweep(W, G, B, l1):
 
 
 class RowSweeps:
-    """Sweeps over W with what they need of X (n, p): one walk over its rows, if it is dense."""
+    """A sweep over W, then one over H, with what they need of X (n, p).
 
-    def __init__(self, A, W, H):
-        self.A, self.norm_sq = A, A.norm_sq
+    Of a dense X this is one walk over its rows, shared by threads.
+    """
+
+    def __init__(self, A, W, H, penalties):
+        self.A, self.W, self.H = A, W, H
+        self.l1_W, l2_W, self.l1_H, l2_H = penalties
+        self.ridge_W, self.ridge_H = l2_W * np.eye(len(W)), l2_H * np.eye(len(W))
+        self.HH = H @ H.T
         if A.sparse:
             return
         n, p = A.shape
@@ -179,17 +191,69 @@ class RowSweeps:
             for part in shares(W)
         ]
 
-    def __call__(self, W, H, G, l1):
-        """What moved, Σ of all terms of H Xᵀ, and W X (k, p) after the sweep."""
-        if self.A.sparse:
-            B = onto(self.A.times, H)
-            return sweep(W, G, B, l1), B.sum(), onto(self.A.back, W)
-        if len(self.rooms) == 1:
-            room = self.rooms[0]
-            return *sweep_rows(self.X, W, H, G, l1, *room), room[-1][: len(W)]
-        found = run(lambda room: sweep_rows(self.X, W, H, G, l1, *room), self.rooms)
+    def __call__(self, most, least):
+        """One sweep: what moved, Σ of all terms of H Xᵀ and W X, the latter, W Wᵀ, and H Hᵀ."""
+        W, H = self.W, self.H
+        moved, terms, C = self.over_rows(self.HH + self.ridge_W)
+        WW = W @ W.T
+        moved += sweep(H, WW + self.ridge_H, C, self.l1_H)
+        self.HH = H @ H.T
+        return 1, moved, terms + C.sum(), C, WW, self.HH
+
+    def over_rows(self, G):
+        """A sweep over W: what moved, Σ H Xᵀ, and W X (k, p) after it."""
+        A, W, H = self.A, self.W, self.H
+        if A.sparse:
+            B = onto(A.times, H)
+            return sweep(W, G, B, self.l1_W), B.sum(), onto(A.back, W)
+        found = share(sweep_rows, [(self.X, W, H, G, self.l1_W, *room) for room in self.rooms])
         moved, terms = (sum(numbers) for numbers in zip(*found, strict=True))
         return moved, terms, sum(room[-1][: len(W)] for room in self.rooms)
+
+
+@kernel
+def gram(A, ridge, G):
+    """G ← A Aᵀ + ridge·I"""
+    for i in range(len(A)):
+        for j in range(i + 1):
+            G[i, j] = G[j, i] = dot(A[i], A[j])
+        G[i, i] += ridge
+
+
+@kernel
+def sweep_both(XT, W, H, penalties, B, C, G, g, most, least):
+    """Sweeps over W and H, for X given by its columns, until one moves `least` or less.
+
+    At most `most`; B and C are left with H Xᵀ and W X, of which B is as C in `add_rows`. Returns
+    how many sweeps there were, and of the last what moved and Σ B + Σ C.
+    """
+    k, done, moved, terms = len(W), 0, np.inf, 0.0
+    while done < most and (moved > max(least, ROUNDING * terms) or least < 0.0):
+        gram(H, penalties[1], G)
+        B[:] = 0.0
+        add_rows(XT, H, 0, B)
+        moved = sweep_columns(W, G, B[:k], penalties[0], g, 0, W.shape[1])
+        gram(W, penalties[3], G)
+        project_rows(XT, W, C)
+        moved += sweep_columns(H, G, C, penalties[2], g, 0, H.shape[1])
+        terms, done = B[:k].sum() + C.sum(), done + 1
+    return done, moved, terms
+
+
+class SmallSweeps:
+    """Many sweeps in one call, for an X that is so small that the calls would cost most."""
+
+    def __init__(self, A, W, H, penalties):
+        (n, p), k = A.shape, len(W)
+        self.XT, self.W, self.H = np.ascontiguousarray(A.A.T), W, H
+        B, C = np.empty((k + -k % 4, n)), np.empty((k, p))
+        self.rooms = np.array(penalties, dtype=float), B, C, np.empty((k, k)), np.empty(max(n, p))
+
+    def __call__(self, most, least):
+        """As of `RowSweeps`, after up to `most` sweeps, or one that moves `least` or less."""
+        W, H = self.W, self.H
+        done, moved, terms = sweep_both(self.XT, W, H, *self.rooms, most, least)
+        return done, moved, terms, self.rooms[2], W @ W.T, H @ H.T
 
 
 def onto(product, H):
@@ -197,24 +261,25 @@ def onto(product, H):
     return np.ascontiguousarray(product(H.T).T)
 
 
-def coordinate_descent(A, W, H, penalties):
-    """Yield a state after each sweep over W and H, indefinitely; both change in place.
+def coordinate_descent(A, W, H, penalties, tol, max_iter, at_once=1):
+    """Yield a state after each sweep over W and H; both change in place.
 
-    `A` has the products of X; `penalties` are λ₁, λ₂ of W, then of H. W is transposed: (k, n).
+    `A` has the products of X; `penalties` are λ₁, λ₂ of W, then of H. W is transposed: (k, n). Of a
+    small X, up to `at_once` sweeps are done before a state is shown, fewer if one meets `tol`.
     """
-    l1_W, l2_W, l1_H, l2_H = penalties
-    W, H, first = np.ascontiguousarray(W.T), np.ascontiguousarray(H), None
-    ridge_W, ridge_H = l2_W * np.eye(len(W)), l2_H * np.eye(len(W))
-    gram, square, sweep_W = H @ H.T, A.norm_sq, RowSweeps(A, W, H)
-    while True:
-        moved, terms, C = sweep_W(W, H, gram + ridge_W, l1_W)
-        WW = W @ W.T
-        moved += sweep(H, WW + ridge_H, C, l1_H)
-        gram, terms = H @ H.T, terms + C.sum()
-        fit = square - 2.0 * np.vdot(C, H) + np.vdot(WW, gram)
-        first = moved if first is None else first
+    W, H = np.ascontiguousarray(W.T), np.ascontiguousarray(H)
+    small = not A.sparse and A.A.size <= SMALL
+    sweeps = (SmallSweeps if small else RowSweeps)(A, W, H, penalties)
+    done, first, most, least = 0, None, 1, -1.0
+    while done < max_iter:
+        count, moved, terms, C, WW, HH = sweeps(min(most, max_iter - done), least)
+        if first is None:
+            first, most, least = moved, at_once, tol * moved if tol > 0 else -1.0
+        done += count
+        fit = A.norm_sq - 2.0 * np.vdot(C, H) + np.vdot(WW, HH)
         change = moved / first if moved > ROUNDING * terms else 0.0
-        yield FactorState(W.T, H, 0.5 * max(fit, 0.0) + penalty(W, H, penalties), change)
+        objective = 0.5 * max(fit, 0.0) + penalty(W, H, penalties)
+        yield FactorState(W.T, H, objective, change, done)
 
 
 @kernel
@@ -240,12 +305,35 @@ def settle_columns(W, G, B, l1, g, start, stop, tol, max_iter):
     return most
 
 
-def amounts(A, H, penalties, tol, max_iter):
+@kernel
+def settle_rows(W, G, B, l1, tol, max_iter):
+    """`settle_columns` for a few rows w of W (n, k), one at a time; B is (n, k), too."""
+    most = 0
+    for i in range(len(W)):
+        w, b = W[i], B[i]
+        n_iter, before, moved, terms = 0, 0.0, np.inf, b.sum()
+        while n_iter < max_iter and moved > max(tol * before, ROUNDING * terms):
+            moved = 0.0
+            for t in range(len(w)):
+                g = dot(G[t], w) - b[t] + l1
+                moved += abs(g) if w[t] != 0.0 or g < 0.0 else 0.0
+                w[t] = max(w[t] - g / G[t, t], 0.0) if G[t, t] != 0.0 else w[t]
+            before = moved if n_iter == 0 else before
+            n_iter += 1
+        most = max(most, n_iter)
+    return most
+
+
+def amounts(X, H, penalties, tol, max_iter):
     """W (n, k) for a fixed H, from zero, and the most sweeps that a block of rows needed."""
     l1, l2 = penalties[:2]
-    G, B = H @ H.T + l2 * np.eye(len(H)), onto(A.times, H)
-    W = np.zeros(B.shape)
-    n = W.shape[1]
+    G = H @ H.T
+    G.flat[:: len(G) + 1] += l2
+    if X.shape[0] <= ALONE and not is_sparse(X):
+        W = np.zeros((len(X), len(H)))
+        return W, settle_rows(W, G, np.ascontiguousarray(X @ H.T), l1, tol, max_iter)
+    B = onto(Products(X).times, H)
+    W, n = np.zeros(B.shape), B.shape[1]
 
     def part(blocks):
         edges = blocks.start * CHUNK, min(blocks.stop * CHUNK, n)
@@ -312,4 +400,4 @@ def multiplicative(X, W, H, beta, penalties, fix_H=False):
             now = objective(W, H)
             change = (root(before) - root(now)) / root(first) if first > 0 else 0.0
             before = now
-        yield FactorState(W, H, now, change)
+        yield FactorState(W, H, now, change, step)

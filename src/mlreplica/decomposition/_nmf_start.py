@@ -38,16 +38,16 @@ def first_factors(X, k, init, random_state):
         H = np.abs(size * rng.standard_normal((k, p)))
         return np.abs(size * rng.standard_normal((n, k))), H
     U, s, Vt = randomized(Products(X), k, rng, powers=4)
-    W, H = np.zeros((n, k)), np.zeros((k, p))
-    W[:, 0], H[0] = np.sqrt(s[0]) * np.abs(U[:, 0]), np.sqrt(s[0]) * np.abs(Vt[0])
-    for j in range(1, k):
-        pairs = [(np.maximum(sign * U[:, j], 0), np.maximum(sign * Vt[j], 0)) for sign in (1, -1)]
-        sizes = [np.linalg.norm(u) * np.linalg.norm(v) for u, v in pairs]
-        u, v = pairs[int(sizes[1] >= sizes[0])]
-        size = np.sqrt(s[j] * max(sizes))
-        lengths = np.linalg.norm(u), np.linalg.norm(v)
-        if min(lengths) > 0:
-            W[:, j], H[j] = size * u / lengths[0], size * v / lengths[1]
+    V = Vt.T
+    U[:, 0], V[:, 0] = np.abs(U[:, 0]), np.abs(V[:, 0])  # of one sign, but for rounding
+    above, below = (part_lengths(sign * U) * part_lengths(sign * V) for sign in (1.0, -1.0))
+    sign = np.where(below >= above, -1.0, 1.0)
+    U, V = np.maximum(sign * U, 0.0), np.maximum(sign * V, 0.0)
+    u, v = part_lengths(U), part_lengths(V)
+    size = np.sqrt(s * u * v)
+    some = size > 0
+    W = U * np.divide(size, u, out=np.zeros(k), where=some)
+    H = (V * np.divide(size, v, out=np.zeros(k), where=some)).T
     W[W < 1e-6], H[H < 1e-6] = 0.0, 0.0
     if init == "nndsvda":
         W[W == 0], H[H == 0] = mean, mean
@@ -56,3 +56,9 @@ def first_factors(X, k, init, random_state):
             zero = A == 0
             A[zero] = np.abs(mean * rng.standard_normal(zero.sum()) / 100)
     return W, H
+
+
+def part_lengths(U):
+    """‖u⁺‖ of each column"""
+    positive = np.maximum(U, 0.0)
+    return np.sqrt(np.einsum("ij,ij->j", positive, positive))

@@ -42,14 +42,15 @@ from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import checked_weights, forget_names
 from mlreplica.core.rows.axes import (
+    FEW,
     Axes,
-    centred_product,
-    eigenpairs,
+    axes_of_wide,
+    first_moments,
     fixed_signs,
     moments_of,
     principal_axes,
 )
-from mlreplica.core.rows.products import Products, centred
+from mlreplica.core.rows.products import Products
 from mlreplica.core.rows.walk import is_sparse
 from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, refuse_overflow
 
@@ -59,7 +60,6 @@ from ._minka import minka
 from ._projection import GaussianProjection, completed, lost_noise
 
 SOLVERS = {"auto", "full", "covariance_eigh", "arpack", "randomized", "lanczos"}
-FEW = 2000  # columns, or rows, up to which a matrix of all products is formed
 LARGE = 1 << 20  # entries of a large matrix
 SHARE = 5  # "auto" looks for a few directions only below min(n, p) / SHARE of them
 DENSE = 500  # rows or columns up to which all singular values cost no more than a few
@@ -405,23 +405,6 @@ default="auto"
         return tags
 
 
-def axes_of_wide(X, s, standardize, keep, squared):
-    """All axes of fewer rows than columns: from products of rows, or from singular values."""
-    n, mean, scale = first_moments(X, s, standardize)
-    A = centred(X, mean, None if s is None else np.sqrt(s), scale)
-    if squared and len(A) <= FEW:
-        squares, U = eigenpairs(A @ A.T)
-        r = len(U) - 1 if s is None else len(U)  # centring costs a dimension
-        need = max(1, min(keep or r, r))
-        if squares[need - 1] > 1e-8 * squares[0] > 0 and keep <= r and np.isfinite(squares[0]):
-            sigma = np.sqrt(squares[:need])
-            V = (U[:need] @ A) / sigma[:, None]
-            rest = np.sqrt(np.maximum(squares[need:], 0.0))
-            return Axes(n, mean, scale, np.append(sigma, rest), V)
-    sigma, V = np.linalg.svd(A, full_matrices=False)[1:]
-    return Axes(n, mean, scale, sigma, V)
-
-
 def is_tall(X):
     """Whether X is so large, and tall, that a look at its entries costs like a product."""
     plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS
@@ -431,25 +414,6 @@ def is_tall(X):
 def counted_rows(X, s):
     """How many rows there are if a weight is a number of repetitions; none has weight 0."""
     return X.shape[0] if s is None else max(X.shape[0], int(s.sum()))
-
-
-def first_moments(X, s, standardize):
-    """Total weight, means and, if wanted, standard deviations (1 for constant columns)."""
-    n = X.shape[0] if s is None else float(s.sum())
-    one = np.full(X.shape[0], 1.0 / n) if s is None else s / n
-    if is_sparse(X):
-        mean = np.asarray(one @ X, dtype=np.float64).ravel()
-        if not standardize:
-            return n, mean, None
-        sq = np.asarray(one @ X.multiply(X).tocsr()).ravel() - mean**2
-        return n, mean, np.sqrt(np.where(sq > 1e-14 * mean**2, sq, 1.0))
-    x0 = X[0].astype(np.float64)
-    mean = x0 + centred_product(X.T, 0.0, one[:, None])[:, 0] - x0 * one.sum()
-    mean = mean + one @ centred(X, mean)  # the second look takes off what the first one rounded
-    if not standardize:
-        return n, mean, None
-    sq = one @ centred(X, mean) ** 2
-    return n, mean, np.sqrt(np.where(sq > 1e-30 * mean**2, sq, 1.0))
 
 
 def until_settled(states, gain=1e-7):

@@ -271,10 +271,10 @@ class LinearDiscriminantAnalysis(
         except linalg.LinAlgError as error:
             raise linalg.LinAlgError(
                 "the covariance within the classes is singular (constant or dependent columns, or "
-                "too few rows); give a shrinkage > 0, or use solver='svd'."
+                "too few rows); give a shrinkage > 0 as a number, or use solver='svd'."
             ) from error
         down = np.argsort(-values, kind="stable")
-        share = values[down] / values.sum()
+        share = values[down] / (values.sum() or 1.0)
         self.explained_variance_ratio_ = share[: self._max_components]
         self.scalings_ = A[:, down]
         self._set_scores((m.mean @ A) @ A.T, m, pi)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from mlreplica.core.compat import Interval
+from mlreplica.core.validation import FLOATS, new_rows
 
 from ._discrete import DiscreteNB
 from ._posterior import CARD
@@ -74,14 +75,15 @@ class CategoricalNB(DiscreteNB):
         self.min_categories = min_categories
 
     def _training(self, X, y, sample_weight, first):
-        X, y = validate_data(self, X, y, dtype="int", reset=first)
-        check_non_negative(X, "CategoricalNB (input X)")
-        return super()._training(X, y, sample_weight, False)
+        X, y, s = super()._training(X, y, sample_weight, first)
+        return categories(X), y, s
 
     def _checked(self, X, y, first):
-        return X, y
+        return validate_data(self, X, y, dtype="int", reset=first)
 
     def _rows(self, X):
+        if type(X) is np.ndarray and X.dtype in FLOATS:
+            return categories(new_rows(self, X))
         if (
             type(X) is np.ndarray
             and X.dtype == np.int64
@@ -89,12 +91,9 @@ class CategoricalNB(DiscreteNB):
             and X.size > 0
             and X.shape[1] == self.n_features_in_
             and "feature_names_in_" not in vars(self)
-            and X.min() >= 0
         ):
-            return X
-        X = validate_data(self, X, dtype="int", reset=False)
-        check_non_negative(X, "CategoricalNB (input X)")
-        return X
+            return categories(X)
+        return categories(validate_data(self, X, dtype="int", reset=False))
 
     def _levels(self, X):
         """c: what is seen, and at least what the user says."""
@@ -138,13 +137,17 @@ class CategoricalNB(DiscreteNB):
 
     def _scores(self, X):
         """J of (1)"""
-        most = X.max(axis=0)
+        most = X.max(axis=0) if len(X) > 1 else X[0]
         for j in np.flatnonzero(most >= self.n_categories_):
             raise IndexError(
                 f"index {most[j]} is out of bounds: column {j} had {self.n_categories_[j]} "
                 "categories in fit; raise min_categories."
             )
         J = self.class_log_prior_
+        if len(X) == 1:  # of views
+            for logs, t in zip(self.feature_log_prob_, X[0], strict=True):
+                J = J + logs[:, t]
+            return J[None]
         for j, logs in enumerate(self.feature_log_prob_):
             J = J + logs.T[X[:, j]]
         return J
@@ -154,3 +157,11 @@ class CategoricalNB(DiscreteNB):
         tags.input_tags.categorical = True
         tags.input_tags.sparse = False
         return tags
+
+
+def categories(X):
+    """X as numbers of categories, none below 0."""
+    X = X.astype(np.int64, copy=False)
+    if X.min() < 0:
+        check_non_negative(X, "CategoricalNB (input X)")
+    return X

@@ -25,10 +25,12 @@ from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.linalg import Array
 
 from .moments import Moments, Triangle
+from .products import centred
 from .walk import SAMPLE, SMALL, Rows, is_sparse, steps
 
 SAFE = 1e-8  # σ_j²/σ_1² down to which (7) keeps eight digits of σ_j²
 LEAST = 1e-280  # σ_1² below which squares underflow
+FEW = 2000  # columns, or rows, up to which a matrix of all products is formed
 CHUNK = 1 << 16  # entries of a block of rows that is centred and multiplied
 
 
@@ -85,6 +87,42 @@ def principal_axes(
     if failed:
         raise np.linalg.LinAlgError("the singular values of the rows did not converge.")
     return Axes(t.n, t.mean, scale, sigma, V)
+
+
+def axes_of_wide(X: Any, s: Any, standardize: bool, keep: int, squared: bool) -> Axes:
+    """All axes of fewer rows than columns: from products of rows, or from singular values."""
+    n, mean, scale = first_moments(X, s, standardize)
+    A = centred(X, mean, None if s is None else np.sqrt(s), scale)
+    if squared and len(A) <= FEW:
+        squares, U = eigenpairs(A @ A.T)
+        r = len(U) - 1 if s is None else len(U)  # centring costs a dimension
+        need = max(1, min(keep or r, r))
+        if squares[need - 1] > SAFE * squares[0] > 0 and keep <= r and np.isfinite(squares[0]):
+            sigma = np.sqrt(squares[:need])
+            V = (U[:need] @ A) / sigma[:, None]
+            rest = np.sqrt(np.maximum(squares[need:], 0.0))
+            return Axes(n, mean, scale, np.append(sigma, rest), V)
+    sigma, V = np.linalg.svd(A, full_matrices=False)[1:]
+    return Axes(n, mean, scale, sigma, V)
+
+
+def first_moments(X: Any, s: Any, standardize: bool) -> tuple[float, Array, Array | None]:
+    """Total weight, means and, if wanted, standard deviations (1 for constant columns)."""
+    n = X.shape[0] if s is None else float(s.sum())
+    one = np.full(X.shape[0], 1.0 / n) if s is None else s / n
+    if is_sparse(X):
+        mean = np.asarray(one @ X, dtype=np.float64).ravel()
+        if not standardize:
+            return n, mean, None
+        sq = np.asarray(one @ X.multiply(X).tocsr()).ravel() - mean**2
+        return n, mean, np.sqrt(np.where(sq > 1e-14 * mean**2, sq, 1.0))
+    x0 = X[0].astype(np.float64)
+    mean = x0 + centred_product(X.T, 0.0, one[:, None])[:, 0] - x0 * one.sum()
+    mean = mean + one @ centred(X, mean)  # the second look takes off what the first one rounded
+    if not standardize:
+        return n, mean, None
+    sq = one @ centred(X, mean) ** 2
+    return n, mean, np.sqrt(np.where(sq > 1e-30 * mean**2, sq, 1.0))
 
 
 def moments_of(X: Any, s: Any = None) -> Moments:

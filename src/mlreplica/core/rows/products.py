@@ -132,7 +132,8 @@ class Products:
 def shares(A: Any, vectors: int) -> list[slice]:
     """Rows of A, a part for each thread. Threads of BLAS would go on spinning after a product, in
     the way of what a solver does next."""
-    return split(len(A), n_threads(), 1 + DENSE // max(1, A.shape[1] * vectors))
+    least = 1 + DENSE // max(1, A.shape[1] * vectors)
+    return split(len(A), n_threads() if len(A) >= 2 * least else 1, least)
 
 
 def dense_times(A: Any, V: Any) -> Array:
