@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mlreplica.core.compile.threads import run
-from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.iterate import LazyCallbackSupport, iterate
 
 from .density import LogDensity
 from .draws import Draws
@@ -52,7 +52,7 @@ class SamplerState(NamedTuple):
     divergences: int
 
 
-class Sampler(CallbackSupport):
+class Sampler(LazyCallbackSupport):
     """What all samplers share: `sample`."""
 
     stat_names = ("lp",)
