@@ -28,6 +28,7 @@ import functools
 import hashlib
 import inspect
 import logging
+import operator
 import os
 import sys
 import textwrap
@@ -40,10 +41,11 @@ from typing import Any
 
 import numpy as np
 
-from . import addresses
+from . import addresses, arrays
 from .fingerprint import fingerprint
 from .intrinsics import Intrinsic
 from .jit import PURE_PYTHON, SAFE, CompiledFunction, import_numba
+from .layers import layer
 
 logger = logging.getLogger("mlreplica")
 NUMBERS = "fiub"  # kinds of arrays that become arguments
@@ -156,21 +158,54 @@ def writes_to(made: ast.FunctionDef, name: str) -> bool:
 
 
 class Rename(ast.NodeTransformer):
-    """Give the surroundings of a function their names in the unit, and calls what is captured."""
+    """Give the surroundings of a function their names in the unit, and calls what is captured.
 
-    def __init__(self, names: dict[str, str], captured: dict[str, list[str]]) -> None:
-        self.names, self.captured = names, captured
+    What NumPy does to whole arrays is written as a call of what stands in for it (`arrays.py`).
+    """
+
+    def __init__(self, names: dict[str, str], around: dict[str, Any], unit: Unit) -> None:
+        self.names, self.around, self.unit = names, around, unit
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         node.id = self.names.get(node.id, node.id)
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.Call:
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in self.captured:
-            extra = [ast.Name(name, ast.Load()) for name in self.captured[node.func.id]]
+        is_product = isinstance(node.op, ast.MatMult)
+        name = self.unit.stand_in(operator.matmul, 2) if is_product else None
+        return call_of(name, [node.left, node.right]) if name else node
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        function, n, func = self.called(node.func), len(node.args), node.func
+        plain = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+        name = self.unit.stand_in(function, n) if plain else None
+        self.generic_visit(node)
+        if name:
+            return call_of(name, node.args)
+        if plain and function is None and n == 0 and isinstance(func, ast.Attribute):
+            name = self.unit.stand_in(np.sum, 1) if func.attr == "sum" else None
+            return call_of(name, [func.value]) if name else node
+        if isinstance(node.func, ast.Name) and node.func.id in self.unit.captured:
+            extra = [ast.Name(word, ast.Load()) for word in self.unit.captured[node.func.id]]
             node.args = [*extra, *node.args]
         return node
+
+    def called(self, node: ast.expr) -> Any:
+        """The function of the surroundings that an expression names, before it is renamed."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = self.called(node.value)
+            return (
+                getattr(module, node.attr, None) if isinstance(module, types.ModuleType) else None
+            )
+        if isinstance(node, ast.Name) and node.id in self.names:
+            return self.around[node.id]
+        return None
+
+
+def call_of(name: str, args: list[ast.expr]) -> ast.Call:
+    """A call as a syntax tree."""
+    return ast.Call(ast.Name(name, ast.Load()), args, [])
 
 
 class Unit:
@@ -219,7 +254,7 @@ class Unit:
             for inner in ([word] if word in self.values else self.captured.get(word, []))
         }
         self.captured[name] = list(extra)
-        made = Rename(names, self.captured).visit(made)
+        made = Rename(names, around, self).visit(made)
         made.name = name
         made.args.args = [
             *(ast.arg(word) for word in extra),
@@ -229,6 +264,13 @@ class Unit:
         made.args.posonlyargs = []
         self.texts.append(ast.unparse(ast.fix_missing_locations(made)))
         return name
+
+    def stand_in(self, function: Any, n: int) -> str | None:
+        """The name of what is called in place of a function of n arguments; None for itself."""
+        if not callable(function) or not (found := layer("arrays")):
+            return None
+        value = found.stand_ins().get((function, n))
+        return self.place(value.definition.__name__, value) if value else None
 
     def add_unread(self, function: Any) -> str:
         """Add a function without source: its arrays become constants, its code is not kept."""
@@ -265,13 +307,14 @@ class Unit:
         )
         if not isinstance(value, known) and not callable(value):
             raise NotCompilableError(f"it uses {word}, a {type(value).__name__}")
-        name = self.free_name("g_" + word)
+        name = self.known[id(value)] = self.free_name("g_" + word)
         self.space[name] = value
         described = value if isinstance(value, (str, tuple)) else getattr(value, "__name__", value)
         if isinstance(value, CompiledFunction):
             described = fingerprint(value)
         elif isinstance(value, Intrinsic):
-            described = value.definition.__qualname__
+            formula = value.formula and fingerprint(value.formula)
+            described = value.definition.__qualname__, formula
         self.stamps.append(f"{name}={described!r} of {getattr(value, '__module__', '')}")
         return name
 
@@ -295,11 +338,10 @@ class Unit:
         """That of the C function double f(double *x, double *g, int64 *table) of this name, and
         what keeps it in memory."""
         with compiling() as numba:
-            number, whole = numba.types.float64, numba.types.int64
-            pointers = [numba.types.CPointer(kind) for kind in (number, number, whole)]
+            number, at = numba.types.float64, numba.types.int64
 
             def as_c_function(nogil: bool, **options: Any) -> Any:
-                return numba.cfunc(number(*pointers), **options)  # which never holds the lock
+                return numba.cfunc(number(at, at, at), **options)  # which never holds the lock
 
             made = self.compile(text, name, as_c_function)
         return made.address, made
@@ -321,7 +363,8 @@ class Unit:
         numba = import_numba()
         body = "\n\n\n".join([*self.texts, text])
         kinds = {key: kind_of(value) for key, value in self.values.items()}
-        ours = [Path(str(file)).read_bytes() for file in (__file__, addresses.__file__)]
+        files = __file__, addresses.__file__, arrays.__file__
+        ours = [Path(str(file)).read_bytes() for file in files]
         version = ours, numba.__version__, sys.version_info[:2]
         stamp = repr((body, self.stamps, kinds, version))
         key = hashlib.sha256(stamp.encode()).hexdigest()[:24]
@@ -331,9 +374,8 @@ class Unit:
         module = types.ModuleType(f"mlreplica_user_{key}")
         sys.modules[module.__name__] = module  # where Numba looks for the globals of kept code
         space = vars(module)
-        given = {"carray": numba.carray, "pointer_at": addresses.pointer_at}
-        given["on_stack"] = addresses.on_stack
-        space |= {**self.space, **given}
+        given = "array_at", "integers_at", "numbers_at", "on_stack"
+        space |= {**self.space, **{name: getattr(addresses, name) for name in given}}
         exec(compile(body, str(path or "<user>"), "exec"), space)
         for word in self.captured:
             if word != name and isinstance(space[word], types.FunctionType):
