@@ -50,7 +50,7 @@ def log_of(x: float) -> float:
 def log1p_of(x: float) -> float:
     """log(1 + x) by (2), in loops over float64."""
     u = 1.0 + x
-    y = log_of(u)
+    y: float = log_of(u)
     lost = (x - (u - 1.0)) / u  # not a number at 0 and ∞
     return y + lost if abs(y) < math.inf else y
 
