@@ -28,14 +28,13 @@ import numpy as np
 
 from mlreplica.core.compile.addresses import call_at
 from mlreplica.core.compile.jit import PURE_PYTHON, kernel
-from mlreplica.core.compile.user import (
+from mlreplica.core.compile.source import (
     NotCompilableError,
-    Unit,
     definition_of,
     plain_function,
-    say_plain,
     writes_to,
 )
+from mlreplica.core.compile.user import Unit, say_plain
 
 from .parameters import Layout, real
 

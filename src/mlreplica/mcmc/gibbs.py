@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.compile.user import plain_function
+from mlreplica.core.compile.source import plain_function
 
 from . import gibbs_models
 from .density import as_number, takes

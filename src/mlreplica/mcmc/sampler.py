@@ -403,6 +403,12 @@ class Run:
                     f"{self.path} holds another run: its {wrong[0]} is {found.get(wrong[0])!r}, "
                     f"not {self.settings()[wrong[0]]!r}; name another file, or remove this one."
                 )
+            missing = {f"{k} {name}" for k, c in enumerate(self.chains) for name in c} - {*file}
+            if missing:
+                raise ValueError(
+                    f"{self.path} was written by another version, which kept no "
+                    f"{min(missing).split()[1]!r}; name another file, or remove this one."
+                )
             self.warmed, self.done = (int(n) for n in file["position"])
             self.array[:, : self.done] = file["draws"]
             self.stats[:, : self.done] = file["stats"]

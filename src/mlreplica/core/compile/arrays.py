@@ -109,19 +109,19 @@ def stand_ins() -> dict[tuple[Any, int], Intrinsic]:
     from mlreplica.core.formulas import log
 
     formulas = {
-        np.exp: log.exp_to_zero,
-        np.log: log.log_of,
-        np.log1p: log.log1p_of,
-        np.logaddexp: log.log_sum_of,
+        (np.exp, 1): log.exp_to_zero,
+        (np.log, 1): log.log_of,
+        (np.log1p, 1): log.log1p_of,
+        (np.logaddexp, 2): log.log_sum_of,
     }
-    found = {(f, f.nin): elementwise(formula, f) for f, formula in formulas.items()}
+    found = {(f, n): elementwise(formula, f, n) for (f, n), formula in formulas.items()}
     return {**found, (np.sum, 1): array_sum, (operator.matmul, 2): array_matmul}
 
 
-def elementwise(formula: Any, function: Callable[..., Any]) -> Intrinsic:
-    """The ufunc `function` of NumPy, of one or two arguments, by a formula of numbers."""
+def elementwise(formula: Any, function: Callable[..., Any], n: int) -> Intrinsic:
+    """A function of NumPy, of one or two arguments, by a formula of numbers."""
     apply = functools.partial(_elementwise, formula, function)
-    if getattr(function, "nin", 1) == 1:
+    if n == 1:
 
         def definition(context: Any, x: Any) -> Any:
             return apply(context, x)
