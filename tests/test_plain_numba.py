@@ -71,6 +71,6 @@ def test_same_numbers_without_layers(name, tmp_path):
     assert layers == []
     assert list(tmp_path.iterdir()) == []
     layers, usual = run(name)
-    assert len(layers) == 4
+    assert len(layers) == 5
     for a, b in zip(plain, usual, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)

@@ -611,6 +611,16 @@ def test_files_that_are_no_checkpoints(tmp_path):
         MetropolisHastings(normal).sample(ORIGIN, checkpoint=tmp_path / "no" / "run.npz")
 
 
+def test_a_checkpoint_of_another_version_is_refused(tmp_path):
+    file, options = tmp_path / "run.npz", {"n_warmup": 50, "n_chains": 1, "warn": False}
+    MetropolisHastings(normal).sample(ORIGIN, 20, checkpoint=file, **options)
+    with np.load(file) as found:
+        kept = {name: found[name] for name in found if name != "0 recent"}
+    np.savez(file, **kept)
+    with pytest.raises(ValueError, match="another version, which kept no 'recent'"):
+        MetropolisHastings(normal).sample(ORIGIN, 20, checkpoint=file, **options)
+
+
 KILLED = """
 import sys
 import numpy as np

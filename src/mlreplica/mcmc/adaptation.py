@@ -4,11 +4,14 @@ A step size follows the acceptance rate α of each step towards its target α* (
 
     log s ← log s + t^−0.6 (α − α*)
 
-The covariance is that of the draws of a window (Welford), shrunk to its own diagonal. Windows
-double in length, and each forgets the one before, so that where the chain began leaves no trace:
-       (2)
+The covariance is that of the draws of a window, shrunk to its own diagonal. Windows double in
+length, and each forgets the one before, so that where the chain began leaves no trace:          (2)
 
     Σ = n/(n + 5d) S + 5d/(n + 5d) diag S
+
+Draws are added up in batches, which end at fixed steps: so what is learned does not depend on the
+blocks in which a chain advances. Sums and factors are by NumPy without BLAS, whose rounding depends
+on its threads.
 
 References
 ----------
@@ -16,11 +19,9 @@ Robbins, Monro: A stochastic approximation method. Ann. Math. Stat. 22 (1951), 4
 Haario, Saksman, Tamminen: An adaptive Metropolis algorithm. Bernoulli 7 (2001), 223–242.
 """
 
-import math
-
 import numpy as np
 
-from mlreplica.core.compile.jit import kernel
+BATCH = 200  # draws that are added up at once
 
 
 def window_ends(n, first=75, last=50):
@@ -39,46 +40,72 @@ def window_ends(n, first=75, last=50):
     return np.array(ends, dtype=np.int64)
 
 
-@kernel(part=True, borrow=True)
-def add_draw(u, mean, square, count):
-    """Welford's update of the mean and of Σ (u − mean)(u − mean)ᵀ, (1, d) if only its diagonal."""
-    n, d, full = count + 1.0, len(u), square.shape[0] == len(u)
-    for i in range(d):
-        delta = u[i] - mean[i]
-        mean[i] += delta / n
-    for i in range(d):
-        later = u[i] - mean[i]
-        if full:
-            for j in range(i + 1):  # u_j − the old mean = (u_j − the new mean) n / (n − 1)
-                if count > 0.0:
-                    square[i, j] += later * (u[j] - mean[j]) * n / count
-        elif count > 0.0:
-            square[0, i] += later * later * n / count
-    return n
+def new_window(d, full):
+    """What a chain keeps of the draws of a window: some, and the sums of the others."""
+    return {
+        "recent": np.zeros((0, d)), "mean": np.zeros(d), "count": np.zeros(1),
+        "square": np.zeros((d, d) if full else d),
+    }  # fmt: skip
 
 
-@kernel(part=True, borrow=True)
-def take_covariance(square, count, L):
-    """L ← the Cholesky factor (or the roots of the diagonal) of (2); True if that could be done."""
-    d, full = L.shape[1], L.shape[0] == L.shape[1]
-    share = (count / (count + 5.0 * d)) / (count - 1.0) if full else 1.0 / (count - 1.0)
-    for i in range(d):
-        diagonal = square[i, i] if full else square[0, i]
-        if not (diagonal > 0.0 and diagonal < math.inf):
-            return False
-    if not full:
-        for i in range(d):
-            L[0, i] = math.sqrt(share * square[0, i])
-        return True
-    for i in range(d):
-        for j in range(i + 1):
-            s = square[i, j] * share if i != j else square[i, i] / (count - 1.0)
-            for k in range(j):
-                s -= L[i, k] * L[j, k]
-            if i == j:
-                if s <= 0.0:
-                    return False
-                L[i, i] = math.sqrt(s)
-            else:
-                L[i, j] = s / L[j, j]
-    return True
+def learn(chain, ends, step, n, walk, renew):
+    """Advance n steps of a warm-up from `step`; renew(L) at the end of every window.
+
+    `walk(draws)` fills an array with the next draws; L is a factor of their covariance (2).
+    """
+    last, d = step + n, len(chain["mean"])
+    cuts = (ends[0] // 2, *ends) if len(ends) else ()  # the first draws are forgotten, too
+    while step < last:
+        inside = len(ends) > 0 and cuts[0] <= step < cuts[-1]
+        stop = min(last, (step // BATCH + 1) * BATCH, *(cut for cut in cuts if cut > step))
+        draws = np.empty((stop - step, d))
+        walk(draws)
+        step = stop
+        if not inside:
+            continue
+        chain["recent"] = np.concatenate([chain["recent"], draws])
+        if step % BATCH == 0 or step in ends:
+            add_draws(chain)
+        if step in ends:
+            L = covariance_factor(chain["square"], chain["count"][0])
+            if L is not None:
+                renew(L)
+            chain.update(new_window(d, chain["square"].ndim == 2))
+
+
+def add_draws(chain):
+    """Add the recent draws to the sums of the window."""
+    U, mean, square, count = (chain[name] for name in ("recent", "mean", "square", "count"))
+    if len(U):
+        own, total = U.mean(axis=0), count[0] + len(U)
+        away, shift = U - own, own - mean
+        share = count[0] * len(U) / total
+        if square.ndim == 2:
+            square += np.einsum("ki,kj->ij", away, away) + share * np.outer(shift, shift)
+        else:
+            square += (away * away).sum(axis=0) + share * shift * shift
+        mean += shift * len(U) / total
+        count[0] = total
+        chain["recent"] = U[:0].copy()
+
+
+def covariance_factor(square, count):
+    """The Cholesky factor of (2), or (1, d) roots of the diagonal; None where there is none."""
+    d = len(square)
+    if count < 4:
+        return None
+    S = square / (count - 1.0)
+    diagonal = S.diagonal().copy() if S.ndim == 2 else S
+    if not ((diagonal > 0.0) & (diagonal < np.inf)).all():
+        return None
+    if S.ndim == 1:
+        return np.sqrt(S)[None]
+    S *= count / (count + 5.0 * d)
+    np.fill_diagonal(S, diagonal)
+    L = np.zeros((d, d))
+    for j in range(d):
+        column = S[j:, j] - (L[j:, :j] * L[j, :j]).sum(axis=1)
+        if not column[0] > 0.0:
+            return None
+        L[j:, j] = column / np.sqrt(column[0])
+    return L

@@ -28,14 +28,13 @@ import numpy as np
 
 from mlreplica.core.compile.addresses import call_at
 from mlreplica.core.compile.jit import PURE_PYTHON, kernel
-from mlreplica.core.compile.user import (
+from mlreplica.core.compile.source import (
     NotCompilableError,
-    Unit,
     definition_of,
     plain_function,
-    say_plain,
     writes_to,
 )
+from mlreplica.core.compile.user import Unit, say_plain
 
 from .parameters import Layout, real
 
@@ -225,8 +224,9 @@ class LogDensity:
         if self.with_gradient:
             body += self.gradient_text(unit, call)
         lines, table, kept = load_text(unit, self.layout.size)
-        lines.append("_x = carray(_x_at, (_table[0],))" + ".copy()" * must_copy)
-        lines.append("_g = carray(_g_at, (_table[0],))" if self.with_gradient else "pass")
+        lines.append("_x = numbers_at(_x_at, _table[0])" + ".copy()" * must_copy)
+        if self.with_gradient:
+            lines.append("_g = numbers_at(_g_at, _table[0])")
         body.append("return float(_value)")
         may_raise = any(word in "".join(unit.texts) for word in RAISING)
         if may_raise or not unit.kept:  # to be ready for an exception costs time at every call
@@ -374,7 +374,7 @@ def enter(unit, function):
 
 def load_text(unit, size):
     """Lines that load the captured values from the table, the table, and the data it points to."""
-    table, lines, floats = [size], ["_table = carray(_table_at, (_SIZE,))"], []
+    table, lines, floats = [size], ["_table = integers_at(_table_at, _SIZE)"], []
     kept, places = [], {}
     for name, value in unit.values.items():
         k = len(table)
@@ -382,7 +382,7 @@ def load_text(unit, size):
             shape = ", ".join(f"_table[{k + 1 + axis}]" for axis in range(value.ndim))
             kind = unit.free_name(f"_{value.dtype.name}")
             unit.space[kind] = value.dtype.type
-            lines.append(f"{name} = carray(pointer_at(_table[{k}]), ({shape},), {kind})")
+            lines.append(f"{name} = array_at(_table[{k}], {kind}, ({shape},))")
             table += [value.ctypes.data, *value.shape]
             kept.append(value)
         elif isinstance(value, (float, np.floating)):
@@ -393,12 +393,9 @@ def load_text(unit, size):
             lines.append(f"{name} = _table[{k}]" + " != 0" * is_bool)
             table.append(int(value))
     if floats:
-        unit.space["_float64"] = np.float64
         memory = np.array(floats)
         kept.append(memory)
-        lines.append(
-            f"_floats = carray(pointer_at(_table[{len(table)}]), ({len(floats)},), _float64)"
-        )
+        lines.append(f"_floats = numbers_at(_table[{len(table)}], {len(floats)})")
         lines += [f"{name} = _floats[{k}]" for name, k in places.items()]
         table.append(memory.ctypes.data)
     lines[0] = lines[0].replace("_SIZE", str(len(table)))

@@ -31,7 +31,6 @@ Geyer: Practical Markov chain Monte Carlo. Statistical Science 7 (1992), 473–4
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 
 def split_chains(x):
@@ -42,8 +41,11 @@ def split_chains(x):
 
 def normal_scores(x):
     """z: every number replaced by the normal quantile of its rank among all."""
-    ranks = rankdata(x, method="average").reshape(x.shape)
-    return ndtri((ranks - 0.375) / (x.size + 0.25))
+    if np.isnan(x).any():
+        return np.full(x.shape, np.nan)
+    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - 0.5 * (counts - 1)  # equal numbers share their mean rank
+    return ndtri((ranks[place].reshape(x.shape) - 0.375) / (x.size + 0.25))
 
 
 def autocovariance(x):

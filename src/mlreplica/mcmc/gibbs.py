@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.compile.user import plain_function
+from mlreplica.core.compile.source import plain_function
 
 from . import gibbs_models
 from .density import as_number, takes
@@ -208,7 +208,7 @@ class Gibbs(Sampler):
                 lines.append(f"for j in range({at.stop - at.start}):")
                 lines.append(f"    x[{at.start} + j] = {new}[j]")
         head = ", ".join([*unit.values, "x_kept, rng, scales, tallies, adapting, out, n, thin"])
-        place = f"carray(on_stack({d}), ({d},))" if d <= ON_STACK else "x_kept"
+        place = f"on_stack({d})" if d <= ON_STACK else "x_kept"
         body = "\n            ".join(lines)
         text = (
             f"def gibbs_sweeps({head}):\n    x = {place}\n"

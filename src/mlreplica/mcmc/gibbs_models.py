@@ -31,7 +31,6 @@ Robert: Simulation of truncated normal variables. Statistics and Computing 5 (19
 import math
 
 import numpy as np
-from sklearn.utils import check_array, check_X_y
 
 from .parameters import positive, real, simplex
 
@@ -63,6 +62,8 @@ def linear_regression(cls, X, y, *, alpha=1.0, shape=0.01, rate=0.01):
     shape, rate : float, default=0.01
         a and b of the prior of σ².
     """
+    from sklearn.utils import check_X_y
+
     X, y = check_X_y(X, y, dtype=np.float64, y_numeric=True)
     n, p = X.shape
     eigenvalues, V = np.linalg.eigh(X.T @ X)
@@ -101,6 +102,8 @@ def gaussian_mixture(cls, X, n_components, *, shape=2.0, rate=None, random_state
     random_state : int or None, default=None
         Chooses the rows at which the means start.
     """
+    from sklearn.utils import check_array
+
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
     (n, p), K = X.shape, int(n_components)
     if not 2 <= K <= n:
@@ -172,6 +175,8 @@ def hierarchical_normal(cls, y, sigma):
     sigma : float or array-like of shape (n_groups,)
         Their known standard errors.
     """
+    from sklearn.utils import check_array
+
     y = check_array(np.reshape(y, (-1, 1)), dtype=np.float64)[:, 0]
     J = len(y)
     s = np.array(np.broadcast_to(np.asarray(sigma, dtype=np.float64), (J,)))
@@ -210,6 +215,8 @@ def probit(cls, X, y, *, alpha=1.0):
     alpha : float, default=1.0
         Precision of the prior of w.
     """
+    from sklearn.utils import check_X_y
+
     X, y = check_X_y(X, y, dtype=np.float64)
     if not np.isin(y, (0, 1)).all():
         raise ValueError("probit needs labels 0 and 1.")

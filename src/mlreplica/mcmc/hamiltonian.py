@@ -9,7 +9,10 @@ leapfrog, but for an error of H of order ε²:                                  
 
     p ← p + ½ε ∇log π(u);   u ← u + ε M⁻¹ p;   p ← p + ½ε ∇log π(u)
 
-After L of them the end is accepted with probability min(1, e^{H(start) − H(end)}).              (3)
+After some of them the end is accepted with probability min(1, e^{H(start) − H(end)}).           (3)
+
+With M⁻¹ = LLᵀ all is simpler for q = Lᵀp ~ N(0, I), whose kinetic energy is ½‖q‖²: (2) becomes
+q ← q + ½ε Lᵀ∇log π(u), u ← u + ε L q, and this is what the kernels do with h = Lᵀ∇log π(u).
 
 During the warm-up the step ε follows the acceptance rate by dual averaging: with x = log ε,     (4)
 
@@ -30,85 +33,58 @@ import numpy as np
 
 from mlreplica.core.compile.jit import kernel
 
-from .adaptation import add_draw, take_covariance, window_ends
+from .adaptation import learn, new_window, window_ends
 from .density import evaluate_gradient, log_density_and_gradient
 from .random import normal, uniform
 from .sampler import Sampler
 
 # What `numbers` of a chain holds.
-VALUE, LOG_STEP, LOG_STEP_MEAN, ERROR_SUM, TIME, CENTER, COUNT, STEP = range(8)
+VALUE, LOG_STEP, LOG_STEP_MEAN, ERROR_SUM, TIME, CENTER, WARM = range(7)
 DIVERGED = 1000.0  # an error of H beyond which a trajectory has left the level set
 GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
 
 
 @kernel(part=True, borrow=True)
-def velocity(p, L, v):
-    """v ← M⁻¹ p with M⁻¹ = LLᵀ, or diagonal if L is (1, d)."""
-    d = len(p)
-    if L.shape[0] != d or d == 1:
-        for i in range(d):
-            v[i] = L[0, i] * L[0, i] * p[i]
-        return
-    for j in range(d):
-        s = 0.0
-        for i in range(j, d):
-            s += L[i, j] * p[i]
-        v[j] = s
-    for i in range(d - 1, -1, -1):
-        s = 0.0
-        for j in range(i + 1):
-            s += L[i, j] * v[j]
-        v[i] = s
+def draw_momentum(words, q):
+    """q ~ N(0, I); return its kinetic energy."""
+    for i in range(len(q)):
+        q[i] = normal(words)
+    return kinetic(q)
 
 
 @kernel(part=True, borrow=True)
-def draw_momentum(words, L, p):
-    """p ~ N(0, M): the solution of Lᵀ p = z."""
-    d = len(p)
-    for i in range(d):
-        p[i] = normal(words)
-    if L.shape[0] != d or d == 1:
-        for i in range(d):
-            p[i] /= L[0, i]
-        return
-    for i in range(d - 1, -1, -1):
-        s = p[i]
-        for j in range(i + 1, d):
-            s -= L[j, i] * p[j]
-        p[i] = s / L[i, i]
-
-
-@kernel(part=True, borrow=True)
-def kinetic(p, v):
-    """½ pᵀ M⁻¹ p."""
+def kinetic(q):
+    """½ ‖q‖²."""
     s = 0.0
-    for i in range(len(p)):
-        s += p[i] * v[i]
+    for i in range(len(q)):
+        s += q[i] * q[i]
     return 0.5 * s
 
 
 @kernel(part=True, borrow=True)
-def leapfrog(target, u, p, g, v, L, step):
-    """One step (2) in place; g is the gradient at u, before and after. Return log π(u)."""
+def leapfrog(target, u, q, h, L, step):
+    """One step (2) in place; h is Lᵀ times the gradient at u, before and after. Return log π(u)."""
     d = len(u)
+    full = L.shape[0] == d
     for i in range(d):
-        p[i] += 0.5 * step * g[i]
-    velocity(p, L, v)
+        q[i] += 0.5 * step * h[i]
     for i in range(d):
-        u[i] += step * v[i]
-    value = log_density_and_gradient(target, u, g)
-    for i in range(d):
-        p[i] += 0.5 * step * g[i]
-    velocity(p, L, v)
+        s = L[0, i] * q[i]
+        if full:
+            s = 0.0
+            for j in range(i + 1):
+                s += L[i, j] * q[j]
+        u[i] += step * s
+    value = log_density_and_gradient(target, u, h)
+    for j in range(d):
+        s = L[0, j] * h[j]
+        if full:
+            s = 0.0
+            for i in range(j, d):
+                s += L[i, j] * h[i]
+        h[j] = s
+        q[j] += 0.5 * step * s
     return value
-
-
-@kernel(part=True, borrow=True)
-def restart_step(numbers, step):
-    """Begin dual averaging (4) at a step."""
-    numbers[LOG_STEP] = math.log(step)
-    numbers[LOG_STEP_MEAN], numbers[ERROR_SUM], numbers[TIME] = 0.0, 0.0, 0.0
-    numbers[CENTER] = math.log(10.0 * step)
 
 
 @kernel(part=True, borrow=True)
@@ -123,75 +99,26 @@ def adapt_step(numbers, accept, goal):
     numbers[LOG_STEP_MEAN] = weight * numbers[LOG_STEP] + (1.0 - weight) * numbers[LOG_STEP_MEAN]
 
 
-@kernel(part=True, borrow=True)
-def reasonable_step(target, words, u, value, g, L, p, v, u_new, g_new, step):
-    """A step that is accepted about half of the time: double or halve until that changes."""
-    d, direction = len(u), 0
-    for _ in range(60):
-        draw_momentum(words, L, p)
-        velocity(p, L, v)
-        start = kinetic(p, v) - value
-        for i in range(d):
-            u_new[i], g_new[i] = u[i], g[i]
-        found = leapfrog(target, u_new, p, g_new, v, L, step)
-        change = start - (kinetic(p, v) - found)
-        grow = 1 if change > math.log(0.8) else -1  # false for NaN
-        if direction == 0:
-            direction = grow
-        if grow != direction:
-            break
-        step *= 2.0 if direction == 1 else 0.5
-    return step
-
-
-@kernel(part=True, borrow=True)
-def adapt_metric(u, numbers, L, mean, square, ends):
-    """Take the covariance of a window at its end; a step for it is then to be found."""
-    numbers[STEP] += 1.0
-    inside = len(ends) > 0 and numbers[STEP] <= ends[-1] and numbers[STEP] > ends[0] // 2
-    if inside:
-        numbers[COUNT] = add_draw(u, mean, square, numbers[COUNT])
-    for end in ends:
-        if numbers[STEP] == end:
-            if numbers[COUNT] > 3.0 and take_covariance(square, numbers[COUNT], L):
-                numbers[LOG_STEP] = math.nan
-            numbers[COUNT] = 0.0
-            mean[:] = 0.0
-            square[:] = 0.0
-
-
-@kernel(part=True, borrow=True)
-def first_step(target, words, u, numbers, L, p, v, g, u_new, g_new):
-    """Start dual averaging at a reasonable step."""
-    step = reasonable_step(target, words, u, numbers[VALUE], g, L, p, v, u_new, g_new, 1.0)
-    restart_step(numbers, step)
-
-
 @kernel(borrow=True)
 def hmc_steps(
-    target, words, u, trial, numbers, counts, L, mean, square, memory, g, ends, goal, n_steps,
-    out, stats, n, thin,
-):  # fmt: skip
+    target, words, u, trial, numbers, counts, L, memory, h, goal, n_steps, out, stats, n, thin
+):
     """n draws of (3), every thin-th trajectory of n_steps leapfrogs of about the same length."""
     d = len(u)
-    p, v, g_new = memory[0], memory[1], memory[2]
+    q, h_new = memory[0], memory[1]
     for k in range(n):
         for _ in range(thin):
-            if math.isnan(numbers[LOG_STEP]):
-                first_step(target, words, u, numbers, L, p, v, g, trial, g_new)
             step = math.exp(numbers[LOG_STEP]) * (0.9 + 0.2 * uniform(words))
-            draw_momentum(words, L, p)
-            velocity(p, L, v)
-            start = kinetic(p, v) - numbers[VALUE]
+            start = draw_momentum(words, q) - numbers[VALUE]
             for i in range(d):
-                trial[i], g_new[i] = u[i], g[i]
+                trial[i], h_new[i] = u[i], h[i]
             value, energy, done, diverged = numbers[VALUE], start, 0, 0.0
             while done < n_steps:
-                value = leapfrog(target, trial, p, g_new, v, L, step)
+                value = leapfrog(target, trial, q, h_new, L, step)
                 done += 1
                 if value == math.inf:
                     return 1
-                energy = kinetic(p, v) - value
+                energy = kinetic(q) - value
                 if not (energy - start < DIVERGED):
                     diverged = 1.0
                     break
@@ -199,7 +126,7 @@ def hmc_steps(
             chance = 0.0 if math.isnan(change) or diverged > 0.0 else min(1.0, math.exp(change))
             if uniform(words) < chance:  # (3)
                 for i in range(d):
-                    u[i], g[i] = trial[i], g_new[i]
+                    u[i], h[i] = trial[i], h_new[i]
                 numbers[VALUE] = value
                 counts[0] += 1
             else:
@@ -207,19 +134,17 @@ def hmc_steps(
             counts[1] += 1
             if goal > 0.0:
                 adapt_step(numbers, chance, goal)
-                adapt_metric(u, numbers, L, mean, square, ends)
-        if len(out) > 0:
-            for j in range(d):
-                out[k, j] = u[j]
-            stats[k, 0], stats[k, 1], stats[k, 2] = numbers[VALUE], energy, diverged
-            stats[k, 3], stats[k, 4], stats[k, 5] = done, chance, math.exp(numbers[LOG_STEP])
+        for j in range(d):
+            out[k, j] = u[j]
+        stats[k, 0], stats[k, 1], stats[k, 2] = numbers[VALUE], energy, diverged
+        stats[k, 3], stats[k, 4], stats[k, 5] = done, chance, math.exp(numbers[LOG_STEP])
     return 0
 
 
 class HamiltonianSampler(Sampler):
     """What HMC and NUTS share: chains with a gradient, a step and a metric."""
 
-    rows = 3  # vectors of working memory
+    rows = 2  # vectors of working memory
 
     def __init__(self, log_density, gradient, step_size, target_accept, metric, parameters):
         self.log_density, self.gradient, self.parameters = log_density, gradient, parameters
@@ -234,35 +159,84 @@ class HamiltonianSampler(Sampler):
 
     def new_chain(self, u, words):
         """A chain at u."""
-        d = len(u)
-        shape = (d, d) if self.metric == "dense" else (1, d)
-        L = np.eye(d) if self.metric == "dense" else np.ones((1, d))
-        g, numbers = np.zeros(d), np.zeros(8)
-        target = self.density.target()
-        numbers[VALUE] = evaluate_gradient(target, u, g)
-        numbers[LOG_STEP] = math.nan if self.step_size is None else math.log(self.step_size)
-        return {
+        d, full = len(u), self.metric == "dense"
+        numbers, h = np.zeros(7), np.zeros(d)
+        numbers[VALUE], numbers[WARM] = evaluate_gradient(self.density.target(), u, h), 1.0
+        chain = {
             "words": words, "u": u, "trial": u.copy(), "numbers": numbers,
-            "counts": np.zeros(2, dtype=np.int64), "L": L, "mean": np.zeros(d),
-            "square": np.zeros(shape), "memory": np.zeros((self.rows, d)), "g": g,
+            "counts": np.zeros(2, dtype=np.int64), "L": np.eye(d) if full else np.ones((1, d)),
+            "memory": np.zeros((self.rows, d)), "h": h, **new_window(d, full),
         }  # fmt: skip
+        self.begin_steps(chain)
+        return chain
+
+    def begin_steps(self, chain):
+        """Start dual averaging (4) at a step that is accepted about half of the time."""
+        numbers, step = chain["numbers"], self.step_size
+        if step is None:
+            step = reasonable_step(self.density.target(), chain)
+        numbers[LOG_STEP], numbers[CENTER] = math.log(step), math.log(10.0 * step)
+        numbers[LOG_STEP_MEAN] = numbers[ERROR_SUM] = numbers[TIME] = 0.0
 
     def advance(self, chain, out, stats, n, thin, step, n_warmup):
         """n draws of a chain, or n steps of its warm-up."""
-        warm, numbers = out is None, chain["numbers"]
-        ends = window_ends(n_warmup) if warm else np.zeros(0, dtype=np.int64)
-        goal = self.target_accept if warm and self.step_size is None else 0.0
-        if not warm and numbers[STEP] >= 0:  # the warm-up is over
-            chain["counts"][:] = 0
-            if self.step_size is None and numbers[TIME] > 0:
+        numbers = chain["numbers"]
+        if out is None:
+            self.learn(chain, n, step, n_warmup)
+            return
+        if numbers[WARM]:
+            chain["counts"][:], numbers[WARM] = 0, 0.0
+            if numbers[TIME] > 0:
                 numbers[LOG_STEP] = numbers[LOG_STEP_MEAN]
-            numbers[STEP] = -1.0
-        out = np.empty((0, self.layout.size)) if warm else out
-        stats = np.empty((0, len(self.stat_names))) if warm else stats
-        names = "words", "u", "trial", "numbers", "counts", "L", "mean", "square", "memory", "g"
+        self.walk(chain, 0.0, out, stats, n, thin)
+
+    def learn(self, chain, n, step, n_warmup):
+        """n steps of the warm-up of a chain."""
+        goal, ends = 0.0, ()
+        if self.step_size is None:
+            goal, ends = self.target_accept, window_ends(n_warmup)
+
+        def walk(draws):
+            stats = np.empty((len(draws), len(self.stat_names)))
+            self.walk(chain, goal, draws, stats, len(draws), 1)
+
+        def renew(L):
+            evaluate_gradient(self.density.target(), chain["u"], chain["h"])
+            chain["L"][:], chain["h"][:] = L, pull(L, chain["h"])
+            self.begin_steps(chain)
+
+        learn(chain, ends, step, n, walk, renew)
+
+    def walk(self, chain, goal, out, stats, n, thin):
+        """n draws of a chain; a goal steers the step."""
+        names = "words", "u", "trial", "numbers", "counts", "L", "memory", "h"
         given = [chain[name] for name in names]
-        if self.steps_of(given, self.density.target(), ends, goal, out, stats, n, thin):
+        if self.steps_of(given, self.density.target(), goal, out, stats, n, thin):
             self.refuse(chain)
+
+
+def pull(L, g):
+    """h = Lᵀg; without BLAS, whose rounding depends on its threads."""
+    return (L * g[:, None]).sum(axis=0) if len(L) == len(g) else L[0] * g
+
+
+def reasonable_step(target, chain):
+    """A step of about half acceptance: double or halve a step of 1 until that changes."""
+    u, h, L, energy = chain["u"], chain["h"], chain["L"], -chain["numbers"][VALUE]
+    rng, step, direction, g = np.random.default_rng(chain["words"]), 1.0, 0, np.empty(len(u))
+    for _ in range(60):
+        q = rng.standard_normal(len(u))
+        start, q = 0.5 * (q * q).sum() + energy, q + 0.5 * step * h
+        moved = (L * q).sum(axis=1) if len(L) == len(u) else L[0] * q
+        value = evaluate_gradient(target, u + step * moved, g)
+        with np.errstate(all="ignore"):  # far away nothing need be finite
+            q = q + 0.5 * step * pull(L, g)
+            change = start - 0.5 * (q * q).sum() + value
+        grow = 1 if change > math.log(0.8) else -1  # false for NaN
+        if direction not in (0, grow):
+            break
+        step, direction = step * 2.0**grow, grow
+    return step
 
 
 class HMC(HamiltonianSampler):
@@ -309,6 +283,6 @@ class HMC(HamiltonianSampler):
         if int(n_steps) != n_steps or n_steps < 1:
             raise ValueError(f"n_steps must be an integer >= 1, got {n_steps!r}.")
 
-    def steps_of(self, given, target, ends, goal, out, stats, n, thin):
+    def steps_of(self, given, target, goal, out, stats, n, thin):
         """The kernel."""
-        return hmc_steps(target, *given, ends, goal, int(self.n_steps), out, stats, n, thin)
+        return hmc_steps(target, *given, goal, int(self.n_steps), out, stats, n, thin)

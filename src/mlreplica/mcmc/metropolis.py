@@ -29,13 +29,13 @@ import numpy as np
 
 from mlreplica.core.compile.jit import kernel
 
-from .adaptation import add_draw, take_covariance, window_ends
+from .adaptation import learn, new_window, window_ends
 from .density import evaluate, log_density
 from .random import normal, uniform
 from .sampler import Sampler
 from .user_proposal import UserProposal
 
-VALUE, LOG_SCALE, TIME, COUNT, STEP, LENGTH = range(6)  # what `numbers` of a chain holds
+VALUE, LOG_SCALE, TIME, WARM, LENGTH = range(5)  # what `numbers` of a chain holds
 
 
 @kernel(part=True, borrow=True)
@@ -57,32 +57,13 @@ def propose(words, base, L, scale, z, y):
     return total
 
 
-@kernel(part=True, borrow=True)
-def adapt_walk(x, accepted, numbers, L, mean, square, ends, goal):
-    """Steer the scale, and at the end of a window take the covariance of its draws."""
-    numbers[TIME] += 1.0
-    numbers[STEP] += 1.0
-    numbers[LOG_SCALE] += numbers[TIME] ** -0.6 * (accepted - goal)
-    if len(ends) == 0:
-        return
-    numbers[COUNT] = add_draw(x, mean, square, numbers[COUNT])
-    for end in ends:
-        if numbers[STEP] == end:
-            if numbers[COUNT] > 1.0 and take_covariance(square, numbers[COUNT], L):
-                numbers[LOG_SCALE], numbers[TIME] = math.log(2.38 / math.sqrt(len(x))), 0.0
-            numbers[COUNT] = 0.0
-            mean[:] = 0.0
-            square[:] = 0.0
-
-
 @kernel(borrow=True)
 def metropolis_steps(
-    target, words, x, y, z, center, numbers, counts, L, mean, square, ends, goal, free, out,
-    stats, n, thin,
-):  # fmt: skip
+    target, words, x, y, z, center, numbers, counts, L, goal, free, out, stats, n, thin
+):
     """n draws of (1), every thin-th step; 1 if a density is not a number (it is that of y)."""
     x_value, d = numbers[VALUE], len(x)
-    adapting, scale = goal > 0.0, math.exp(numbers[LOG_SCALE])
+    scale = math.exp(numbers[LOG_SCALE])
     for k in range(n):
         for _ in range(thin):
             length = propose(words, center if free else x, L, scale, z, y)
@@ -99,13 +80,13 @@ def metropolis_steps(
                 x_value, numbers[LENGTH] = y_value, length
                 counts[0] += 1
             counts[1] += 1
-            if adapting:
-                adapt_walk(x, chance, numbers, L, mean, square, ends, goal)
+            if goal > 0.0:  # equation (1) of adaptation.py
+                numbers[TIME] += 1.0
+                numbers[LOG_SCALE] += numbers[TIME] ** -0.6 * (chance - goal)
                 scale = math.exp(numbers[LOG_SCALE])
-        if len(out) > 0:
-            for j in range(d):
-                out[k, j] = x[j]
-            stats[k, 0] = x_value
+        for j in range(d):
+            out[k, j] = x[j]
+        stats[k, 0] = x_value
     numbers[VALUE] = x_value
     return 0
 
@@ -224,7 +205,8 @@ class MetropolisHastings(Sampler):
         center = np.zeros(d) if self.mean is None else np.array(self.mean, dtype=np.float64)
         if center.shape != (d,):
             raise ValueError(f"mean must have the shape ({d},), got {center.shape}.")
-        numbers = np.zeros(6)
+        numbers = np.zeros(5)
+        numbers[WARM] = 1.0
         numbers[VALUE] = evaluate(self.density.target(), u)
         if self.scale is None and not self.independent:
             numbers[LOG_SCALE] = math.log(2.38 / math.sqrt(d))
@@ -234,31 +216,42 @@ class MetropolisHastings(Sampler):
         full = self.scale is None or np.ndim(self.scale) == 2
         return {
             "u": u, "trial": u.copy(), "z": np.zeros(d), "center": center, "numbers": numbers,
-            "counts": np.zeros(2, dtype=np.int64), "L": L, "words": words, "mean": np.zeros(d),
-            "square": np.zeros((d if full else 1, d)),
+            "counts": np.zeros(2, dtype=np.int64), "L": L, "words": words, **new_window(d, full),
         }  # fmt: skip
 
     def advance(self, chain, out, stats, n, thin, step, n_warmup):
         """n draws of a chain, or n steps of its warm-up."""
         if self.custom is not None:
-            return self.custom.advance(chain, out, stats, n, thin)
-        warm, d = out is None, len(chain["u"])
-        goal, ends = 0.0, np.zeros(0, dtype=np.int64)
-        if warm and self.adapts:
-            goal = float(self.target_accept or (0.44 if d == 1 else 0.234))
-            ends = (
-                window_ends(n_warmup, last=max(100, n_warmup // 5)) if self.scale is None else ends
-            )
-        if not warm and step == 0 and chain["numbers"][STEP] >= 0:
-            chain["counts"][:] = 0
-            chain["numbers"][STEP] = -1.0  # the warm-up is over
-        out = np.empty((0, self.layout.size)) if warm else out
-        stats = np.empty((0, 1)) if warm else stats
-        names = "words", "u", "trial", "z", "center", "numbers", "counts", "L", "mean", "square"
+            self.custom.advance(chain, out, stats, n, thin)
+        elif out is None:
+            self.learn(chain, n, step, n_warmup)
+        else:
+            if chain["numbers"][WARM]:
+                chain["counts"][:], chain["numbers"][WARM] = 0, 0.0
+            self.walk(chain, 0.0, out, stats, n, thin)
+
+    def learn(self, chain, n, step, n_warmup):
+        """n steps of the warm-up of a chain."""
+        d, numbers, ends = len(chain["u"]), chain["numbers"], ()
+        goal = float(self.target_accept or (0.44 if d == 1 else 0.234)) if self.adapts else 0.0
+        if self.adapts and self.scale is None:
+            ends = window_ends(n_warmup, last=max(100, n_warmup // 5))
+
+        def walk(draws):
+            self.walk(chain, goal, draws, np.empty((len(draws), 1)), len(draws), 1)
+
+        def renew(L):
+            chain["L"][:] = L
+            numbers[LOG_SCALE], numbers[TIME] = math.log(2.38 / math.sqrt(d)), 0.0
+
+        learn(chain, ends, step, n, walk, renew)
+
+    def walk(self, chain, goal, out, stats, n, thin):
+        """n draws of a chain; a goal steers the scale."""
+        names = "words", "u", "trial", "z", "center", "numbers", "counts", "L"
         bad = metropolis_steps(
-            self.density.target(), *(chain[name] for name in names), ends, goal,
-            self.independent, out, stats, n, thin,
+            self.density.target(), *(chain[name] for name in names), goal, self.independent,
+            out, stats, n, thin,
         )  # fmt: skip
         if bad:
             self.refuse(chain)
-        return None

@@ -1,10 +1,10 @@
 r"""The no-U-turn sampler: trajectories that end when they turn back
 
 A trajectory of Hamiltonian Monte Carlo doubles, forwards or backwards by a coin, until its ends
-approach each other: with ρ the sum of its momenta, those at the ends by half, and v₋, v₊ the
-velocities at its ends, until                                                                    (5)
+approach each other: with ρ the sum of its momenta q, those at the ends by half, and q₋, q₊ those
+at its ends, until                                                                               (5)
 
-    ρᵀ v₋ ≤ 0   or   ρᵀ v₊ ≤ 0
+    ρᵀ q₋ ≤ 0   or   ρᵀ q₊ ≤ 0
 
 for the whole or for one of the halves, quarters … that doubling built it of, or until H is off by
 more than 1000 (a divergence). One of its points, each weighted by e^−H, is the next draw. Within a
@@ -33,20 +33,15 @@ from .hamiltonian import (
     LOG_STEP,
     VALUE,
     HamiltonianSampler,
-    adapt_metric,
     adapt_step,
     draw_momentum,
-    first_step,
     kinetic,
     leapfrog,
-    velocity,
 )
 from .random import uniform
 
 # Rows of the working memory: both ends, the proposals, sums of momenta; then what (5) remembers.
-U0, P0, G0, U1, P1, G1, U, P, G, V, RHO, RHO_HALF, DRAW, DRAW_G, HALF, HALF_G, V0, V1, SAVED = (
-    range(19)
-)
+U0, Q0, H0, U1, Q1, H1, U, Q, H, RHO, RHO_HALF, HALF, HALF_H, SAVED = range(14)
 MOST_DEPTH = 12
 
 
@@ -65,92 +60,79 @@ def copy_to(a, b):
 
 
 @kernel(part=True, borrow=True)
-def turns(rho, p_first, p_last, L, v):
-    """Criterion (5) for a stretch whose momenta have this whole sum, and these at its ends."""
-    velocity(p_first, L, v)
-    a = 0.0
-    for i in range(len(v)):
-        a += (rho[i] - 0.5 * (p_first[i] + p_last[i])) * v[i]
-    velocity(p_last, L, v)
-    b = 0.0
-    for i in range(len(v)):
-        b += (rho[i] - 0.5 * (p_first[i] + p_last[i])) * v[i]
+def turns(rho, before, q_first, q_last):
+    """Criterion (5) between these ends, if momenta sum to rho − before + q_first."""
+    a, b = 0.0, 0.0
+    for i in range(len(rho)):
+        middle = rho[i] - before[i] + 0.5 * (q_first[i] - q_last[i])
+        a += middle * q_first[i]
+        b += middle * q_last[i]
     return a <= 0.0 or b <= 0.0
 
 
 @kernel(part=True, borrow=True)
-def subtree_turns(index, memory, L, v, p, rho):
+def subtree_turns(index, memory, q, rho):
     """(5) for every subtree that ends at leaf `index`; an even leaf is where some begin."""
-    depth, rest = 0, index
-    while rest > 0:
-        depth += rest & 1
+    place, rest = SAVED, index >> 1
+    while rest > 0:  # one place per bit set above the lowest
+        place += 2 * (rest & 1)
         rest >>= 1
-    if index & 1 == 0:  # as many bits set below: the place where its subtree is remembered
-        copy_to(p, memory[SAVED + 2 * depth])
-        copy_to(rho, memory[SAVED + 2 * depth + 1])
-        return False
-    ones, rest = 0, index
-    while rest & 1 == 1:
-        ones += 1
-        rest >>= 1
-    last = depth - 1
-    sums = memory[V1]
-    for place in range(last, last - ones, -1):
-        p_first, before = memory[SAVED + 2 * place], memory[SAVED + 2 * place + 1]
-        for i in range(len(p)):
-            sums[i] = rho[i] - before[i] + p_first[i]
-        if turns(sums, p_first, p, L, v):
+    if index & 1 == 0:
+        copy_to(q, memory[place])
+        copy_to(rho, memory[place + 1])
+    while index & 1 == 1:
+        if turns(rho, memory[place + 1], memory[place], q):
             return True
+        index >>= 1
+        place -= 2
     return False
 
 
 @kernel(part=True, borrow=True)
 def grow(target, words, memory, L, step, size, start, report):
-    """Build a half of `size` leaves from (U, P, G); its draw is in HALF; return its log-weight.
+    """Build a half of `size` leaves from (U, Q, H); its draw is in HALF; return its log-weight.
 
     report: [a point is +∞, turned, diverged, Σ of acceptance, leaves, value and energy of the draw]
     """
-    u, p, g, v, rho = memory[U], memory[P], memory[G], memory[V], memory[RHO_HALF]
-    rho[:] = 0.0
+    u, q, h, rho = memory[U], memory[Q], memory[H], memory[RHO_HALF]
+    for i in range(len(rho)):
+        rho[i] = 0.0
     weight = -math.inf
     for index in range(size):
-        value = leapfrog(target, u, p, g, v, L, step)
+        value = leapfrog(target, u, q, h, L, step)
         if value == math.inf:
             report[0] = 1.0
-            return weight
-        energy = kinetic(p, v) - value
+            break
+        energy = kinetic(q) - value
         change = start - energy
         report[4] += 1.0
         if not (change > -DIVERGED):  # NaN, too
             report[2] = 1.0
-            return weight
+            break
         report[3] += 1.0 if change > 0.0 else math.exp(change)
         for i in range(len(rho)):
-            rho[i] += p[i]
+            rho[i] += q[i]
         weight = log_add(weight, change)
         if change >= weight or uniform(words) < math.exp(change - weight):
             copy_to(u, memory[HALF])
-            copy_to(g, memory[HALF_G])
+            copy_to(h, memory[HALF_H])
             report[5], report[6] = value, energy
-        if subtree_turns(index, memory, L, memory[V0], p, rho):
+        if subtree_turns(index, memory, q, rho):
             report[1] = 1.0
-            return weight
+            break
     return weight
 
 
 @kernel(part=True, borrow=True)
-def nuts_step(target, words, u, g, numbers, L, memory, max_depth, report):
-    """One trajectory; u, g and the value move to its draw. Return its depth."""
-    step, v = math.exp(numbers[LOG_STEP]), memory[V]
-    draw_momentum(words, L, memory[P0])
-    velocity(memory[P0], L, v)
-    start = kinetic(memory[P0], v) - numbers[VALUE]
-    copy_to(u, memory[U0])
-    copy_to(u, memory[U1])
-    copy_to(g, memory[G0])
-    copy_to(g, memory[G1])
-    copy_to(memory[P0], memory[P1])
-    copy_to(memory[P0], memory[RHO])
+def nuts_step(target, words, u, h, numbers, L, memory, max_depth, report):
+    """One trajectory; u, h and the value move to its draw. Return its depth."""
+    step = math.exp(numbers[LOG_STEP])
+    start = draw_momentum(words, memory[Q0]) - numbers[VALUE]
+    for end in range(U0, U1 + 1, U1 - U0):
+        copy_to(u, memory[end])
+        copy_to(memory[Q0], memory[end + 1])
+        copy_to(h, memory[end + 2])
+    copy_to(memory[Q0], memory[RHO])
     for i in range(7):
         report[i] = 0.0
     energy, weight, depth = start, 0.0, 0
@@ -169,12 +151,12 @@ def nuts_step(target, words, u, g, numbers, L, memory, max_depth, report):
         depth += 1
         if half >= weight or uniform(words) < math.exp(half - weight):  # (6)
             copy_to(memory[HALF], u)
-            copy_to(memory[HALF_G], g)
+            copy_to(memory[HALF_H], h)
             numbers[VALUE], energy = report[5], report[6]
         weight = log_add(weight, half)
         for i in range(len(u)):
             memory[RHO, i] += memory[RHO_HALF, i]
-        if turns(memory[RHO], memory[P0], memory[P1], L, memory[V0]):
+        if turns(memory[RHO], memory[Q0], memory[Q0], memory[Q1]):
             break
     report[6] = energy
     return depth
@@ -182,18 +164,13 @@ def nuts_step(target, words, u, g, numbers, L, memory, max_depth, report):
 
 @kernel(borrow=True)
 def nuts_steps(
-    target, words, u, trial, numbers, counts, L, mean, square, memory, g, ends, goal, max_depth,
-    out, stats, n, thin,
-):  # fmt: skip
+    target, words, u, trial, numbers, counts, L, memory, h, goal, max_depth, out, stats, n, thin
+):
     """n draws, every thin-th trajectory; 1 if the density is not a number (at trial)."""
-    report = memory[SAVED + 2 * MOST_DEPTH + 2 :].reshape(-1)
+    report = memory[SAVED + 2 * MOST_DEPTH :].reshape(-1)
     for k in range(n):
         for _ in range(thin):
-            if math.isnan(numbers[LOG_STEP]):
-                first_step(
-                    target, words, u, numbers, L, memory[P], memory[V], g, memory[U], memory[G]
-                )
-            depth = nuts_step(target, words, u, g, numbers, L, memory, max_depth, report)
+            depth = nuts_step(target, words, u, h, numbers, L, memory, max_depth, report)
             if report[0] > 0.0:
                 copy_to(memory[U], trial)
                 return 1
@@ -202,12 +179,10 @@ def nuts_steps(
             counts[1] += 1
             if goal > 0.0:
                 adapt_step(numbers, accept, goal)
-                adapt_metric(u, numbers, L, mean, square, ends)
-        if len(out) > 0:
-            copy_to(u, out[k])
-            stats[k, 0], stats[k, 1], stats[k, 2] = numbers[VALUE], report[6], report[2]
-            stats[k, 3], stats[k, 4], stats[k, 5] = report[4], accept, math.exp(numbers[LOG_STEP])
-            stats[k, 6] = depth
+        copy_to(u, out[k])
+        stats[k, 0], stats[k, 1], stats[k, 2] = numbers[VALUE], report[6], report[2]
+        stats[k, 3], stats[k, 4], stats[k, 5] = report[4], accept, math.exp(numbers[LOG_STEP])
+        stats[k, 6] = depth
     return 0
 
 
@@ -262,8 +237,8 @@ class NUTS(HamiltonianSampler):
     @property
     def rows(self):
         """Vectors of working memory: the last ones hold the seven numbers of a report."""
-        return SAVED + 2 * MOST_DEPTH + 2 + -(-7 // self.layout.free)
+        return SAVED + 2 * MOST_DEPTH + -(-7 // self.layout.free)
 
-    def steps_of(self, given, target, ends, goal, out, stats, n, thin):
+    def steps_of(self, given, target, goal, out, stats, n, thin):
         """The kernel."""
-        return nuts_steps(target, *given, ends, goal, int(self.max_depth), out, stats, n, thin)
+        return nuts_steps(target, *given, goal, int(self.max_depth), out, stats, n, thin)

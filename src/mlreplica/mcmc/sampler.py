@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mlreplica.core.compile.threads import run
-from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.iterate import LazyCallbackSupport, iterate
 
 from .density import LogDensity
 from .draws import Draws
@@ -52,7 +52,7 @@ class SamplerState(NamedTuple):
     divergences: int
 
 
-class Sampler(CallbackSupport):
+class Sampler(LazyCallbackSupport):
     """What all samplers share: `sample`."""
 
     stat_names = ("lp",)
@@ -402,6 +402,12 @@ class Run:
                 raise ValueError(
                     f"{self.path} holds another run: its {wrong[0]} is {found.get(wrong[0])!r}, "
                     f"not {self.settings()[wrong[0]]!r}; name another file, or remove this one."
+                )
+            missing = {f"{k} {name}" for k, c in enumerate(self.chains) for name in c} - {*file}
+            if missing:
+                raise ValueError(
+                    f"{self.path} was written by another version, which kept no "
+                    f"{min(missing).split()[1]!r}; name another file, or remove this one."
                 )
             self.warmed, self.done = (int(n) for n in file["position"])
             self.array[:, : self.done] = file["draws"]

@@ -14,7 +14,8 @@ import math
 import numpy as np
 
 from mlreplica.core.compile.jit import PURE_PYTHON
-from mlreplica.core.compile.user import NotCompilableError, Unit, say_plain
+from mlreplica.core.compile.source import NotCompilableError
+from mlreplica.core.compile.user import Unit, say_plain
 
 
 def compile_loop(write, plain, named, sample_args):

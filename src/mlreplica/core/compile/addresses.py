@@ -35,15 +35,18 @@ def call_at(context: Any, address: Any, x: Any, g: Any, table: Any) -> Any:
     return kinds.float64(kinds.int64, x, g, table), emit
 
 
-@intrinsic(lambda address: address)
-def pointer_at(context: Any, address: Any) -> Any:
-    """An address as a pointer, for `numba.carray`."""
-    from numba.core import types as kinds
+def _view(context: Any, builder: Any, array: Any, data: Any, shape: Any) -> Any:
+    """An array in C order, of this type and shape, that borrows what lies at `data`."""
+    from numba.np.arrayobj import get_itemsize, make_array, populate_array
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(kinds.voidptr))
-
-    return kinds.voidptr(kinds.int64), emit
+    found, word = make_array(array)(context, builder), shape[0].type
+    size = word(get_itemsize(context, array))
+    strides = [size]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(length, strides[0]))
+    data = builder.bitcast(data, found.data.type)
+    populate_array(found, data, shape, strides, size, meminfo=None)
+    return found._getvalue()
 
 
 def _array_at(dimensions: int, name: str) -> Callable[..., Any]:
@@ -51,17 +54,12 @@ def _array_at(dimensions: int, name: str) -> Callable[..., Any]:
 
     def definition(context: Any, address: Any, *lengths: Any) -> Any:
         from numba.core import types as kinds
-        from numba.np.arrayobj import make_array, populate_array
 
         array = kinds.Array(getattr(kinds, name), dimensions, "C")
 
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            found, strides = make_array(array)(context, builder), [args[0].type(8)]
-            for length in args[:1:-1]:
-                strides.insert(0, builder.mul(length, strides[0]))
-            data = builder.inttoptr(args[0], found.data.type)
-            populate_array(found, data, args[1:], strides, args[0].type(8), meminfo=None)
-            return found._getvalue()
+            pointer = builder.inttoptr(args[0], context.get_value_type(kinds.voidptr))
+            return _view(context, builder, array, pointer, args[1:])
 
         return array(kinds.int64, *[kinds.int64] * dimensions), emit
 
@@ -124,9 +122,24 @@ def c_address(context: Any, f: Any) -> Any:
     return kinds.int64(f), emit
 
 
+@intrinsic(lambda address, kind, shape: address)
+def array_at(context: Any, address: Any, kind: Any, shape: Any) -> Any:
+    """An array of a type and a shape at an address."""
+    from numba.core import cgutils
+    from numba.core import types as kinds
+
+    array = kinds.Array(kind.instance_type, len(shape), "C")
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], context.get_value_type(kinds.voidptr))
+        return _view(context, builder, array, pointer, cgutils.unpack_tuple(builder, args[2]))
+
+    return array(address, kind, shape), emit
+
+
 @intrinsic(lambda n: n)
 def on_stack(context: Any, n: Any) -> Any:
-    """A pointer to n numbers on the stack, for `numba.carray`; n is written out in the text.
+    """An array of n numbers on the stack; n is written out in the text.
 
     What a function calls cannot know of them, so they stay in registers from one call to the next.
     """
@@ -136,9 +149,11 @@ def on_stack(context: Any, n: Any) -> Any:
 
     if not isinstance(n, kinds.IntegerLiteral):
         return None
+    array = kinds.Array(kinds.float64, 1, "C")
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        length = ir.IntType(64)(n.literal_value)
         memory = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), n.literal_value))
-        return builder.bitcast(memory, context.get_value_type(kinds.CPointer(kinds.float64)))
+        return _view(context, builder, array, memory, [length])
 
-    return kinds.CPointer(kinds.float64)(n), emit
+    return array(n), emit

@@ -25,9 +25,12 @@ LARGEST_INT64 = np.int64(0x7FFFFFFFFFFFFFFF)
 class Intrinsic:
     """What `intrinsic` makes of a definition in the form of `numba.extending.intrinsic`."""
 
-    def __init__(self, definition: Callable[..., Any], python: Callable[..., Any]) -> None:
+    def __init__(
+        self, definition: Callable[..., Any], python: Callable[..., Any], formula: Any = None
+    ) -> None:
         functools.update_wrapper(self, definition)
         self.definition, self.python = definition, python
+        self.formula = formula  # the kernel whose code it emits, if it does
 
     @functools.cached_property
     def _numba_type_(self) -> Any:  # Numba asks when a kernel first calls it

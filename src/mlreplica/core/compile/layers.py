@@ -4,6 +4,7 @@
     borrow      kernels that make no array count no references
     readonly    read-only arrays run the code of writable ones (no second compilation)
     cache       machine code is kept on disk
+    arrays      whole arrays in functions of users become loops of vector instructions
 
 Each layer is a module of this folder. It is switched off, with one line on the log, if the
 installed Numba lacks what it needs. For the versions in TESTED that is known; with any other
@@ -24,7 +25,7 @@ from .jit import SAFE, CompiledFunction, import_numba, is_set
 
 PLAIN_NUMBA = is_set("MLREPLICA_PLAIN_NUMBA")
 TESTED = (0, 63), (0, 68)  # the oldest and the newest version of Numba that the tests ran with
-LAYERS = "parts", "borrow", "readonly", "cache"
+LAYERS = "parts", "borrow", "readonly", "cache", "arrays"
 logger = logging.getLogger("mlreplica")
 
 

@@ -13,7 +13,7 @@ becomes an argument, in the functions that it calls as well.
 
 The text is written to a file of the cache whose name is a hash of all that it depends on. Numba
 compiles that file as any other and keeps its code, so another process, with other data of the same
-types, finds it. Only the public interface of Numba is used.
+types, finds it. Only the public interface of Numba is used, but for whole arrays (`arrays.py`).
 
 `Unit` collects functions. `Unit.bind` returns a function of the text, compiled, that has its
 captured values; `Unit.address` is that of a C function of the text, which a kernel calls
@@ -26,11 +26,10 @@ import ast
 import builtins
 import functools
 import hashlib
-import inspect
 import logging
+import operator
 import os
 import sys
-import textwrap
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -40,10 +39,12 @@ from typing import Any
 
 import numpy as np
 
-from . import addresses
+from . import addresses, arrays
 from .fingerprint import fingerprint
 from .intrinsics import Intrinsic
 from .jit import PURE_PYTHON, SAFE, CompiledFunction, import_numba
+from .layers import layer
+from .source import NotCompilableError, arguments_of, definition_of, plain_function
 
 logger = logging.getLogger("mlreplica")
 NUMBERS = "fiub"  # kinds of arrays that become arguments
@@ -53,124 +54,55 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": set(SAFE)}
 compiled: dict[str, Any] = {}  # what this process has compiled, by the hash of its text
 
 
-class NotCompilableError(TypeError):
-    """Why a function runs as plain Python."""
-
-
-def plain_function(function: Any) -> Any:
-    """The Python function behind one compiled by Numba or by this package."""
-    return getattr(function, "py_func", function)
-
-
-def definition_of(function: Any) -> ast.FunctionDef:
-    """The syntax tree of a function or of a lambda; NotCompilableError if there is no source."""
-    if not isinstance(function, types.FunctionType):
-        raise NotCompilableError(f"it is a {type(function).__name__}, not a function")
-    code = function.__code__
-    try:
-        lines, first = inspect.getsourcelines(function)
-        tree = parse_lines(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError, TypeError) as error:
-        raise NotCompilableError("its source cannot be read") from error
-    found: list[tuple[ast.FunctionDef, int]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            made = node
-        elif isinstance(node, ast.Lambda) and function.__name__ == "<lambda>":
-            made = as_definition(node)
-        else:
-            continue
-        if [a.arg for a in arguments_of(made)] == list(code.co_varnames[: code.co_argcount]):
-            found.append((made, node.lineno + first - 1))
-    exact = [made for made, line in found if line == code.co_firstlineno]
-    candidates = exact or [made for made, _ in found]
-    if len(candidates) > 1 and function.__name__ == "<lambda>":
-        candidates = [made for made in candidates if same_code(made, code)]
-    if len(candidates) != 1 and not (candidates and function.__name__ != "<lambda>"):
-        raise NotCompilableError("its source cannot be told from its neighbours")
-    made = candidates[0]
-    if made.args.vararg or made.args.kwarg or made.args.kwonlyargs:
-        raise NotCompilableError("it takes *args, **kwargs or keyword-only arguments")
-    made.decorator_list, made.returns = [], None
-    for argument in arguments_of(made):
-        argument.annotation = None
-    if made.body and isinstance(made.body[0], ast.Expr) and ast.get_docstring(made) is not None:
-        made.body = made.body[1:] or [ast.Pass()]
-    return made
-
-
-def parse_lines(text: str) -> ast.AST:
-    """Parse the lines of a function; a lambda may stand within a line of something longer."""
-    try:
-        return ast.parse(text)
-    except SyntaxError:
-        start = text.find("lambda")
-        if start < 0:
-            raise
-        for end in range(len(text), start, -1):
-            try:
-                return ast.parse(text[start:end].strip(), mode="eval")
-            except SyntaxError:
-                continue
-        raise
-
-
-def as_definition(node: ast.Lambda) -> ast.FunctionDef:
-    """A lambda as a function that returns its expression."""
-    body: list[ast.stmt] = [ast.Return(node.body)]
-    made = ast.parse("def from_lambda(): pass").body[0]
-    assert isinstance(made, ast.FunctionDef)
-    made.args, made.body = node.args, body
-    return ast.fix_missing_locations(made)
-
-
-def same_code(made: ast.FunctionDef, code: types.CodeType) -> bool:
-    """Whether a tree compiles to the names and constants of some code."""
-    text = compile(ast.unparse(made), "", "exec")
-    inner = next(c for c in text.co_consts if isinstance(c, types.CodeType))
-    names = set(inner.co_names) == set(code.co_names) | (
-        set(code.co_freevars) & set(inner.co_names)
-    )
-    numbers = [c for c in inner.co_consts if c is not None]
-    return names and numbers == [c for c in code.co_consts if c is not None]
-
-
-def arguments_of(made: ast.FunctionDef) -> list[ast.arg]:
-    """The positional arguments of a definition."""
-    return [*made.args.posonlyargs, *made.args.args]
-
-
-def writes_to(made: ast.FunctionDef, name: str) -> bool:
-    """Whether a function changes its argument in place."""
-    for node in ast.walk(made):
-        target = node.target if isinstance(node, ast.AugAssign) else None
-        if isinstance(target, ast.Name) and target.id == name:
-            return True
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            base: Any = node
-            while isinstance(base, ast.Subscript):
-                base = base.value
-            if isinstance(base, ast.Name) and base.id == name:
-                return True
-    return False
-
-
 class Rename(ast.NodeTransformer):
-    """Give the surroundings of a function their names in the unit, and calls what is captured."""
+    """Give the surroundings of a function their names in the unit, and calls what is captured.
 
-    def __init__(self, names: dict[str, str], captured: dict[str, list[str]]) -> None:
-        self.names, self.captured = names, captured
+    What NumPy does to whole arrays is written as a call of what stands in for it (`arrays.py`).
+    """
+
+    def __init__(self, names: dict[str, str], around: dict[str, Any], unit: Unit) -> None:
+        self.names, self.around, self.unit = names, around, unit
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         node.id = self.names.get(node.id, node.id)
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.Call:
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in self.captured:
-            extra = [ast.Name(name, ast.Load()) for name in self.captured[node.func.id]]
+        is_product = isinstance(node.op, ast.MatMult)
+        name = self.unit.stand_in(operator.matmul, 2) if is_product else None
+        return call_of(name, [node.left, node.right]) if name else node
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        function, n, func = self.called(node.func), len(node.args), node.func
+        plain = not node.keywords and not any(isinstance(a, ast.Starred) for a in node.args)
+        name = self.unit.stand_in(function, n) if plain else None
+        self.generic_visit(node)
+        if name:
+            return call_of(name, node.args)
+        if plain and function is None and n == 0 and isinstance(func, ast.Attribute):
+            name = self.unit.stand_in(np.sum, 1) if func.attr == "sum" else None
+            return call_of(name, [func.value]) if name else node
+        if isinstance(node.func, ast.Name) and node.func.id in self.unit.captured:
+            extra = [ast.Name(word, ast.Load()) for word in self.unit.captured[node.func.id]]
             node.args = [*extra, *node.args]
         return node
+
+    def called(self, node: ast.expr) -> Any:
+        """The function of the surroundings that an expression names, before it is renamed."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = self.called(node.value)
+            return (
+                getattr(module, node.attr, None) if isinstance(module, types.ModuleType) else None
+            )
+        if isinstance(node, ast.Name) and node.id in self.names:
+            return self.around[node.id]
+        return None
+
+
+def call_of(name: str, args: list[ast.expr]) -> ast.Call:
+    """A call as a syntax tree."""
+    return ast.Call(ast.Name(name, ast.Load()), args, [])
 
 
 class Unit:
@@ -219,7 +151,7 @@ class Unit:
             for inner in ([word] if word in self.values else self.captured.get(word, []))
         }
         self.captured[name] = list(extra)
-        made = Rename(names, self.captured).visit(made)
+        made = Rename(names, around, self).visit(made)
         made.name = name
         made.args.args = [
             *(ast.arg(word) for word in extra),
@@ -229,6 +161,13 @@ class Unit:
         made.args.posonlyargs = []
         self.texts.append(ast.unparse(ast.fix_missing_locations(made)))
         return name
+
+    def stand_in(self, function: Any, n: int) -> str | None:
+        """The name of what is called in place of a function of n arguments; None for itself."""
+        if not callable(function) or not (found := layer("arrays")):
+            return None
+        value = found.stand_ins().get((function, n))
+        return self.place(value.definition.__name__, value) if value else None
 
     def add_unread(self, function: Any) -> str:
         """Add a function without source: its arrays become constants, its code is not kept."""
@@ -265,13 +204,14 @@ class Unit:
         )
         if not isinstance(value, known) and not callable(value):
             raise NotCompilableError(f"it uses {word}, a {type(value).__name__}")
-        name = self.free_name("g_" + word)
+        name = self.known[id(value)] = self.free_name("g_" + word)
         self.space[name] = value
         described = value if isinstance(value, (str, tuple)) else getattr(value, "__name__", value)
         if isinstance(value, CompiledFunction):
             described = fingerprint(value)
         elif isinstance(value, Intrinsic):
-            described = value.definition.__qualname__
+            formula = value.formula and fingerprint(value.formula)
+            described = value.definition.__qualname__, formula
         self.stamps.append(f"{name}={described!r} of {getattr(value, '__module__', '')}")
         return name
 
@@ -295,11 +235,10 @@ class Unit:
         """That of the C function double f(double *x, double *g, int64 *table) of this name, and
         what keeps it in memory."""
         with compiling() as numba:
-            number, whole = numba.types.float64, numba.types.int64
-            pointers = [numba.types.CPointer(kind) for kind in (number, number, whole)]
+            number, at = numba.types.float64, numba.types.int64
 
             def as_c_function(nogil: bool, **options: Any) -> Any:
-                return numba.cfunc(number(*pointers), **options)  # which never holds the lock
+                return numba.cfunc(number(at, at, at), **options)  # which never holds the lock
 
             made = self.compile(text, name, as_c_function)
         return made.address, made
@@ -321,7 +260,8 @@ class Unit:
         numba = import_numba()
         body = "\n\n\n".join([*self.texts, text])
         kinds = {key: kind_of(value) for key, value in self.values.items()}
-        ours = [Path(str(file)).read_bytes() for file in (__file__, addresses.__file__)]
+        files = __file__, addresses.__file__, arrays.__file__
+        ours = [Path(str(file)).read_bytes() for file in files]
         version = ours, numba.__version__, sys.version_info[:2]
         stamp = repr((body, self.stamps, kinds, version))
         key = hashlib.sha256(stamp.encode()).hexdigest()[:24]
@@ -331,9 +271,8 @@ class Unit:
         module = types.ModuleType(f"mlreplica_user_{key}")
         sys.modules[module.__name__] = module  # where Numba looks for the globals of kept code
         space = vars(module)
-        given = {"carray": numba.carray, "pointer_at": addresses.pointer_at}
-        given["on_stack"] = addresses.on_stack
-        space |= {**self.space, **given}
+        given = "array_at", "integers_at", "numbers_at", "on_stack"
+        space |= {**self.space, **{name: getattr(addresses, name) for name in given}}
         exec(compile(body, str(path or "<user>"), "exec"), space)
         for word in self.captured:
             if word != name and isinstance(space[word], types.FunctionType):
