@@ -109,7 +109,7 @@ def test_kernels_agree_with_the_textbook():
     log_b = rng.normal(size=(300, 4)) * 20 - 500
     offsets = np.array([0, 1, 120, 300])
     found = walk_lattice(pi, A, log_b.copy(), offsets, smooth=True)
-    totals, states = decode_lattice(pi, A, log_b, offsets)
+    totals, states = decode_lattice(pi, A, log_b.copy(), offsets)
     for s in range(3):
         rows = slice(offsets[s], offsets[s + 1])
         plain = forward(pi, A, log_b[rows], space="log")

@@ -281,6 +281,63 @@ def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
     return types.void(C, Y, out), emit
 
 
+def _row_by_matrix(times: str, plus: Callable[..., Any], start: float) -> Callable[..., Any]:
+    """Signature and code of v_j ← plus_i (u_i times M_ij), eight columns at a time."""
+
+    def definition(context: Any, u: Any, M: Any, v: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils, types
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            u, M, v = (
+                context.make_array(kind)(context, builder, value)
+                for kind, value in zip(signature.args, args, strict=True)
+            )
+            n, m = cgutils.unpack_tuple(builder, M.shape)
+            word, lanes = ir.IntType(64), 8
+            vector = ir.VectorType(ir.DoubleType(), lanes)
+            first_lane = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+            nothing, begin = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [start] * lanes)
+
+            def at(pointer: Any, k: Any) -> Any:
+                return builder.bitcast(builder.gep(pointer, [k]), vector.as_pointer())
+
+            with cgutils.for_range_slice(builder, word(0), m, word(lanes)) as (j, _):
+                total = cgutils.alloca_once_value(builder, begin)
+                builder.store(begin, total)
+                with cgutils.for_range(builder, n) as rows:
+                    entry = builder.load(builder.gep(u.data, [rows.index]))
+                    entry = builder.insert_element(nothing, entry, ir.IntType(32)(0))
+                    entry = builder.shuffle_vector(entry, nothing, first_lane)
+                    row = builder.load(
+                        at(M.data, builder.add(builder.mul(rows.index, m), j)), align=8
+                    )
+                    term = getattr(builder, times)(entry, row, flags=("contract",))
+                    builder.store(plus(builder, builder.load(total), term), total)
+                builder.store(builder.load(total), at(v.data, j), align=8)
+            return context.get_dummy_value()
+
+        return types.void(u, M, v), emit
+
+    return definition
+
+
+def _sum(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fadd(a, b, flags=("contract",))
+
+
+def _largest(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", b, a), b, a)
+
+
+multiply_row = intrinsic(lambda u, M, v: np.dot(u[: len(M)], M, out=v))(
+    _row_by_matrix("fmul", _sum, 0.0)
+)
+max_plus_row = intrinsic(lambda u, M, v: np.max(u[: len(M), None] + M, axis=0, out=v))(
+    _row_by_matrix("fadd", _largest, -np.inf)
+)
+
+
 @intrinsic(lambda x, k: int(x[k]))
 def load_word(context: Any, x: Any, k: Any) -> Any:
     """x[k] of an int64 array that other threads write to."""
