@@ -77,19 +77,21 @@ def filter_scaled(log_b, start, A, sparse, f, p, flat, rows):
     f_t is left with the sum c_t, for the next step divides by it while it waits for nothing else;
     `flat` is f in one row, `rows` is scratch.
     """
-    v = rows[0]
+    v, c = rows[0], 1.0
     total, scale = densities(log_b, f, flat), 1.0
     if not total > -np.inf:
         return total
-    c = weigh(start, 1.0, f[0], log_b[0], sparse, p[0], f[0])
-    for t in range(1, len(f)):
-        multiply_row(f[t - 1], A, v)
-        scale *= c
+    for j in range(len(start)):
+        v[j] = start[j]
+    for t in range(len(f)):
+        if t > 0:
+            multiply_row(f[t - 1], A, v)
         c = weigh(v, 1.0 / c, f[t], log_b[t], sparse, p[t], f[t])
+        scale *= c
         if scale < 1e-100 or scale > 1e100:
             total += np.log(scale)
             scale = 1.0
-    return total + np.log(scale) + np.log(c)
+    return total + np.log(scale)
 
 
 @kernel(borrow=True, part=True)
@@ -109,7 +111,7 @@ def meet(v, r, sparse, f, p, gamma, weight, q):
         g += v[j] * y
     if sparse:
         for j in range(len(f)):
-            lost = v[j] > 0.0 and f[j] < TINY * c or p[j] > 0.0 and q[j] < TINY * d
+            lost = (v[j] > 0.0 and f[j] < TINY * c) or (p[j] > 0.0 and q[j] < TINY * d)
             if lost and gamma[j] > -np.inf:
                 return np.nan
     if not (c > SMALL and g > SMALL):
@@ -159,13 +161,15 @@ def smooth_scaled(log_b, start, matrices, sparse, f, p, flat, weight, rows):
             multiply_row(q, matrices[1], w)
         for j in range(K):
             p[half, j] = w[j]
-    for t in range(half, T):
+    for t in range(half, 2 * half + 1):
         o = 2 * half - t
-        if t > 0:
-            multiply_row(f[t - 1], matrices[0], v)
         if o < half:
             multiply_row(q, matrices[1], w)
             smooth_row(w, f[o], p[o], log_b[o], weight, q)
+        if t == T:
+            break
+        if t > 0:
+            multiply_row(f[t - 1], matrices[0], v)
         c = meet(v, 1.0 / c, sparse, f[t], p[t], log_b[t], weight, other if o < half else q)
         if np.isnan(c):
             return np.nan
@@ -173,9 +177,6 @@ def smooth_scaled(log_b, start, matrices, sparse, f, p, flat, weight, rows):
         if scale < 1e-100 or scale > 1e100:
             total += np.log(scale)
             scale = 1.0
-    if T % 2 == 0:
-        multiply_row(q, matrices[1], w)
-        smooth_row(w, f[0], p[0], log_b[0], weight, q)
     for j in range(K):
         p[0, j] = 0.0
     return total + np.log(scale)
