@@ -116,7 +116,7 @@ class Vocabulary:
         if (gather := from_caller("gather")) is not None:
             return gather(items, tables)
         ends = np.zeros(len(items) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(dict.__len__, items), np.int64, len(items)), out=ends[1:])
+        np.cumsum(np.fromiter(map(len, items), np.int64, len(items)), out=ends[1:])
         tables = map(tables.__getitem__, chain.from_iterable(items))
         entries = map(getitem, tables, chain.from_iterable(map(dict.values, items)))
         found = np.frombuffer(b"".join(entries), RECORD)
