@@ -13,6 +13,11 @@ and the smoothed ones from one pass backward that needs no emission again and ca
 
     q_tj = γ_tj / p_tj,    γ_{t−1,i} = f_{t−1,i} Σ_j A_ij q_tj,    ξ_tij = f_{t−1,i} A_ij q_tj   (2)
 
+The two passes begin at the same time, one at each end. Until they meet, the one backward knows q
+only up to a factor, found from Σ_j γ_tj = 1:
+
+    q_tj ∝ b_tj Σ_k A_jk q_{t+1,k},      γ_tj = p_tj q_tj / Σ_k p_tk q_tk                        (3)
+
 Where A has (nearly) no zeros, what falls below 1e-300 of its row never matters again: the next
 prediction gives every state at least min A. Otherwise a sequence in which that happens is done
 again with logarithms, which lose nothing.
@@ -55,7 +60,7 @@ def densities(log_b, f, flat):
 
 @kernel(borrow=True, part=True)
 def weigh(v, r, b, log_b, sparse, p, f):
-    """p ← v and f ← r·v·b of one row; returns Σ f, or NaN if logarithms must do the sequence."""
+    """p ← v and f ← r·v·b for one row; returns Σ f, or NaN if logarithms must do the sequence."""
     c = 0.0
     for j in range(len(b)):
         x = v[j]
@@ -96,7 +101,7 @@ def filter_scaled(log_b, start, A, sparse, f, p, flat, rows):
 
 @kernel(borrow=True, part=True)
 def meet(v, r, sparse, f, p, gamma, weight, q):
-    """What `weigh` does forward in a row whose p is A·q of the row behind it, and (2) for that row.
+    """What `weigh` does, and (3), for a row whose p holds A·q_{t+1}; `v` is the predicted p_t.
 
     γ takes the place of log b, and q times the weight that of p.
     """
@@ -127,11 +132,11 @@ def meet(v, r, sparse, f, p, gamma, weight, q):
 
 @kernel(borrow=True, part=True)
 def smooth_scaled(log_b, start, matrices, sparse, f, p, flat, weight, rows):
-    """One sequence by (1) and (2); returns log P(x), or NaN if logarithms must do it.
+    """One sequence by (1) to (3); returns log P(x), or NaN if logarithms must do it.
 
-    A step waits for the one before it, most of all. So two chains run side by side: one forward,
-    and one backward, where p_t holds A·q_{t+1} until the first comes by. Once they have met in the
-    middle, each finds what the other has left.
+    Each step waits for the result of the one before it, so one pass leaves most of the CPU idle.
+    Two passes run side by side: one forward, and one backward, which leaves A·q_{t+1} in p_t. After
+    they have met in the middle, each finds there what the other has left.
 
     γ takes the place of log_b, and q_t times the weight that of p_t, or 0 at the first step: then
     f_{t−1,i} p_tj, summed over t, is ξ without the factor A_ij.
@@ -184,7 +189,7 @@ def smooth_scaled(log_b, start, matrices, sparse, f, p, flat, weight, rows):
 
 @kernel(borrow=True, part=True)
 def smooth_row(w, f, p, gamma, weight, q):
-    """(2) for one row, with w = A·q of the row behind it."""
+    """(2) for row t, with w = A·q_{t+1}."""
     for i in range(len(f)):
         x = f[i]
         y = x / choose(p[i] > 0.0, p[i], 1.0) * w[i]  # f is 0 where p is
