@@ -22,7 +22,7 @@ import numpy as np
 
 from mlreplica.core.compile.jit import kernel
 
-from ._lattice import in_blocks, smooth_scaled
+from ._lattice import densities, in_blocks, smooth_scaled
 from ._minimise import CRFState
 
 PERCEPTRON, PASSIVE, AROW = 0, 1, 2
@@ -227,8 +227,10 @@ def gradient_epoch(
             for j in range(L):
                 A[i, j] = np.exp(A[i, j] - shift)
                 AT[j, i] = A[i, j]
-        own = f[:n], p[:n], flat[: n * L]
-        log_z = smooth_scaled(scores[:n], ones, matrices, False, *own, 1.0, rows)
+        log_z = densities(scores[:n], f[:n], flat[: n * L])
+        if not log_z > -np.inf:
+            return np.nan
+        log_z += smooth_scaled(scores[:n], ones, matrices, False, f[:n], p[:n], 1.0, rows)
         if not log_z > -np.inf:
             return np.nan
         loss += weights[s] * (log_z + shift * (n - 1) - gold)

@@ -39,7 +39,10 @@ SPARSE = 1e-60  # transitions below it need logarithms where weights fall below 
 
 @kernel(borrow=True, part=True)
 def densities(log_b, f, flat):
-    """f ← b, each row divided by its largest entry; returns the sum of their logarithms."""
+    """f ← b, each row divided by its largest entry; returns the sum of their logarithms.
+
+    `flat` is f in one row.
+    """
     T, K = f.shape
     total = 0.0
     for t in range(T):
@@ -76,16 +79,13 @@ def weigh(v, r, b, log_b, sparse, p, f):
 
 
 @kernel(borrow=True, part=True)
-def filter_scaled(log_b, start, A, sparse, f, p, flat, rows):
-    """One sequence by (1); returns log P(x), or NaN if logarithms must do it.
+def filter_scaled(log_b, start, A, sparse, f, p, rows):
+    """One sequence by (1), f holding b; returns Σ log c_t, or NaN if logarithms must do it.
 
     f_t is left with the sum c_t, for the next step divides by it while it waits for nothing else;
-    `flat` is f in one row, `rows` is scratch.
+    `rows` is scratch.
     """
-    v, c = rows[0], 1.0
-    total, scale = densities(log_b, f, flat), 1.0
-    if not total > -np.inf:
-        return total
+    v, c, total, scale = rows[0], 1.0, 0.0, 1.0
     for j in range(len(start)):
         v[j] = start[j]
     for t in range(len(f)):
@@ -131,8 +131,8 @@ def meet(v, r, sparse, f, p, gamma, weight, q):
 
 
 @kernel(borrow=True, part=True)
-def smooth_scaled(log_b, start, matrices, sparse, f, p, flat, weight, rows):
-    """One sequence by (1) to (3); returns log P(x), or NaN if logarithms must do it.
+def smooth_scaled(log_b, start, matrices, sparse, f, p, weight, rows):
+    """One sequence by (1) to (3), as `filter_scaled` does it by (1).
 
     Each step waits for the result of the one before it, so one pass leaves most of the CPU idle.
     Two passes run side by side: one forward, and one backward, which leaves A·q_{t+1} in p_t. After
@@ -143,9 +143,7 @@ def smooth_scaled(log_b, start, matrices, sparse, f, p, flat, weight, rows):
     """
     T, K = f.shape
     v, w, q, other, half = rows[0], rows[1], rows[2], rows[3], T // 2
-    total, scale, c, d = densities(log_b, f, flat), 1.0, 1.0, 1.0
-    if not total > -np.inf:
-        return total
+    total, scale, c, d = 0.0, 1.0, 1.0, 1.0
     for j in range(K):
         v[j], w[j] = start[j], 1.0
     for t in range(half):
@@ -213,13 +211,16 @@ def walk_scaled(
     for s in range(first, last):
         a, z = offsets[s], offsets[s + 1]
         x, g, h, own = log_b[a:z], f[a:z], p[a:z], flat[a * K : z * K]
+        totals[s] = densities(x, g, own)
+        if not totals[s] > -np.inf:
+            continue
         if how[0] == 1:
-            totals[s] = smooth_scaled(x, start, matrices, sparse, g, h, own, weights[s], rows)
+            totals[s] += smooth_scaled(x, start, matrices, sparse, g, h, weights[s], rows)
             if totals[s] > -np.inf:
                 for j in range(K):
                     starts[j] += weights[s] * x[0, j]
             continue
-        totals[s] = filter_scaled(x, start, matrices[0], sparse, g, h, own, rows)
+        totals[s] += filter_scaled(x, start, matrices[0], sparse, g, h, rows)
         before = 1.0
         for t in range(z - a if totals[s] > -np.inf else 0):
             c = 0.0
