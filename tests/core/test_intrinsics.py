@@ -8,6 +8,8 @@ from mlreplica.core.compile.intrinsics import (
     choose,
     larger,
     lowest_bit,
+    max_plus_row,
+    multiply_row,
     multiply_tile,
     prefetch_item,
     prefetch_vector,
@@ -98,3 +100,19 @@ def test_a_tile_of_products(kind, p, m):
     product_of_tile(C, Y, out)
     rtol = 4 * (p + 1) * np.finfo(kind).eps
     np.testing.assert_allclose(out, C.T @ Y, rtol=rtol, atol=rtol * np.sqrt(p + 1))
+
+
+@kernel
+def row_by_matrix(u, M, sums, best):
+    multiply_row(u, M, sums)
+    max_plus_row(u, M, best)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 8), (1, 8), (7, 24), (130, 16)])
+def test_a_row_times_a_matrix_in_two_algebras(n, m):
+    rng = np.random.default_rng(n)
+    u, M = rng.normal(size=n + 1), rng.normal(size=(n, m))
+    sums, best = np.full(m, np.nan), np.full(m, np.nan)
+    row_by_matrix(u, M, sums, best)
+    np.testing.assert_allclose(sums, u[:n] @ M, atol=1e-12)
+    np.testing.assert_array_equal(best, np.max(u[:n, None] + M, axis=0, initial=-np.inf))

@@ -109,7 +109,7 @@ def test_kernels_agree_with_the_textbook():
     log_b = rng.normal(size=(300, 4)) * 20 - 500
     offsets = np.array([0, 1, 120, 300])
     found = walk_lattice(pi, A, log_b.copy(), offsets, smooth=True)
-    totals, states = decode_lattice(pi, A, log_b, offsets)
+    totals, states = decode_lattice(pi, A, log_b.copy(), offsets)
     for s in range(3):
         rows = slice(offsets[s], offsets[s + 1])
         plain = forward(pi, A, log_b[rows], space="log")
@@ -118,6 +118,32 @@ def test_kernels_agree_with_the_textbook():
         assert_allclose(found.gamma[rows], np.exp(gamma), atol=1e-9)
         assert_array_equal(states[rows], viterbi(pi, A, log_b[rows]).states)
         assert_allclose(totals[s], viterbi(pi, A, log_b[rows]).log_probability, rtol=1e-12)
+
+
+@given(seed=st.integers(0, 10**6), K=st.integers(1, 19), T=st.integers(1, 12), sparse=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_both_ends_meet_where_logarithms_say(seed, K, T, sparse):
+    rng = np.random.default_rng(seed)
+    pi, A = rng.dirichlet(np.ones(K)), rng.dirichlet(np.ones(K), size=K)
+    if sparse:
+        A = np.triu(A) / np.triu(A).sum(axis=1, keepdims=True)
+    log_b, offsets = 30 * rng.normal(size=(T + 3, K)), np.array([0, T, T + 3])
+    options = {"smooth": True, "weights": np.array([2.0, 0.5])}
+    found = walk_lattice(pi, A, log_b.copy(), offsets, **options)
+    plain = walk_lattice(pi, A, log_b.copy(), offsets, log=True, **options)
+    for name in ("log_likelihoods", "gamma", "start", "transitions"):
+        assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-10, atol=1e-12)
+
+
+def test_a_sequence_that_fails_in_its_second_half_is_done_again_as_it_was():
+    pi, A = np.array([1.0, 0.0]), np.array([[0.5, 0.5], [0.0, 1.0]])
+    log_b = np.zeros((13, 2))
+    log_b[5:10, 0] = -200.0  # the first state is lost after the chains have met
+    offsets = np.array([0, 10, 13])
+    found = walk_lattice(pi, A, log_b.copy(), offsets, smooth=True)
+    plain = walk_lattice(pi, A, log_b.copy(), offsets, smooth=True, log=True)
+    assert_allclose(found.gamma, plain.gamma, atol=1e-12)
+    assert_allclose(found.transitions, plain.transitions, atol=1e-12)
 
 
 def test_scaling_loses_no_path_that_comes_back():

@@ -193,7 +193,7 @@ class Answers:
         """
         X, offsets = self._rows(X, lengths)
         b, gamma = self.log_density(X), self._possible(X, offsets).gamma
-        _, states = decode_lattice(self.startprob_, self.transmat_, b, offsets)
+        _, states = decode_lattice(self.startprob_, self.transmat_, b.copy(), offsets)
         rows, before = np.arange(len(states)), np.roll(states, 1)
         with np.errstate(divide="ignore"):
             moves = np.log(self.transmat_)[before, states]

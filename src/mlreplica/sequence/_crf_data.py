@@ -6,6 +6,7 @@ part of the attribute's name, as in "word:dog", and lists, sets and dictionaries
 
 from itertools import chain
 from operator import getitem
+from struct import pack
 from typing import NamedTuple
 
 import numpy as np
@@ -43,8 +44,11 @@ def as_text(name):
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
+RECORD = np.dtype([("column", np.int64), ("value", np.float64)])
+
+
 class ValueTable(dict):
-    """What the values of one key stand for: column + value·i, so that one number says both.
+    """What the values of one key stand for: the bytes of a `RECORD`, made for joining.
 
     The column is −1 where a value has none.
     """
@@ -60,7 +64,7 @@ class ValueTable(dict):
             raise TypeError("the value is a collection.")
         name, amount = found[0]
         column = self.number(name)
-        return self.setdefault(value, complex(column if amount else -1, amount))
+        return self.setdefault(value, pack("=qd", column if amount else -1, amount))
 
 
 class KeyTable(dict):
@@ -112,15 +116,14 @@ class Vocabulary:
         if (gather := from_caller("gather")) is not None:
             return gather(items, tables)
         ends = np.zeros(len(items) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(dict.__len__, items), np.int64, len(items)), out=ends[1:])
+        np.cumsum(np.fromiter(map(len, items), np.int64, len(items)), out=ends[1:])
         tables = map(tables.__getitem__, chain.from_iterable(items))
         entries = map(getitem, tables, chain.from_iterable(map(dict.values, items)))
-        found = np.fromiter(entries, dtype=np.complex128, count=ends[-1])
-        columns, values = found.real.astype(np.int64), found.imag
-        kept = columns >= 0
-        if kept.all():
-            return columns, values, ends
-        return columns[kept], values[kept], np.concatenate([[0], np.cumsum(kept)])[ends]
+        found = np.frombuffer(b"".join(entries), RECORD)
+        kept = found["column"] >= 0
+        if not kept.all():
+            found, ends = found[kept], np.concatenate([[0], np.cumsum(kept)])[ends]
+        return found["column"].copy(), found["value"].copy(), ends
 
     def one_by_one(self, items):
         """Columns, values and row ends of items of any kind."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from mlreplica.core.compile.jit import kernel
 
-from ._lattice import filter_scaled, in_blocks, smooth_scaled
+from ._lattice import densities, in_blocks, smooth_scaled
 from ._minimise import CRFState
 
 PERCEPTRON, PASSIVE, AROW = 0, 1, 2
@@ -197,13 +197,13 @@ def online(items, features, y, weights, algorithm, options, variance, averaged, 
 @kernel(borrow=True)
 def gradient_epoch(
     order, offsets, indptr, columns, values, starts, labels, place, y, weights, rate,
-    w, scores, A, AT, ones, f, p, flat, rows,
+    w, scores, matrices, ones, f, p, flat, rows,
 ):  # fmt: skip
     """One pass of gradient steps; the weights are rate[0]·w, so that they all shrink at once.
 
     `rate` holds that factor, λ, t₀ and t of the step 1/(λ(t₀ + t)). Returns Σ −log p as it goes.
     """
-    L = scores.shape[1]
+    L, A, AT = scores.shape[1], matrices[0], matrices[1]
     loss = 0.0
     for s in order:
         a, z = offsets[s], offsets[s + 1]
@@ -227,11 +227,13 @@ def gradient_epoch(
             for j in range(L):
                 A[i, j] = np.exp(A[i, j] - shift)
                 AT[j, i] = A[i, j]
-        log_z = filter_scaled(scores[:n], ones, A, False, f[:n], p[:n], flat[: n * L], rows)
+        log_z = densities(scores[:n], f[:n], flat[: n * L])
+        if not log_z > -np.inf:
+            return np.nan
+        log_z += smooth_scaled(scores[:n], ones, matrices, False, f[:n], p[:n], 1.0, rows)
         if not log_z > -np.inf:
             return np.nan
         loss += weights[s] * (log_z + shift * (n - 1) - gold)
-        smooth_scaled(AT, f[:n], p[:n], 1.0, scores[:n], rows)
         eta = 1.0 / (rate[1] * (rate[2] + rate[3]))
         rate[3] += 1.0
         rate[0] *= 1.0 - eta * rate[1]
@@ -279,8 +281,8 @@ def stochastic(items, features, y, weights, c2, options, seed):
         weights,
     )
     scores, f, p = np.empty((3, longest, L))
-    A, AT = (in_blocks(np.zeros((L, L))) for _ in range(2))
-    scratch = scores, A, AT, np.ones(L), f, p, f.reshape(-1), np.zeros((2, A.shape[1]))
+    matrices = np.stack([in_blocks(np.zeros((L, L)))] * 2)
+    scratch = scores, matrices, np.ones(L), f, p, f.reshape(-1), np.zeros((4, matrices.shape[2]))
     lam = 2.0 * max(c2, 1e-12) / weights.sum()
     rng = np.random.RandomState(seed)
     sample = rng.permutation(S)[: options["samples"]]

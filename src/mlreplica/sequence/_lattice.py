@@ -13,6 +13,11 @@ and the smoothed ones from one pass backward that needs no emission again and ca
 
     q_tj = γ_tj / p_tj,    γ_{t−1,i} = f_{t−1,i} Σ_j A_ij q_tj,    ξ_tij = f_{t−1,i} A_ij q_tj   (2)
 
+The two passes begin at the same time, one at each end. Until they meet, the one backward knows q
+only up to a factor, found from Σ_j γ_tj = 1:
+
+    q_tj ∝ b_tj Σ_k A_jk q_{t+1,k},      γ_tj = p_tj q_tj / Σ_k p_tk q_tk                        (3)
+
 Where A has (nearly) no zeros, what falls below 1e-300 of its row never matters again: the next
 prediction gives every state at least min A. Otherwise a sequence in which that happens is done
 again with logarithms, which lose nothing.
@@ -22,45 +27,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.compile.intrinsics import choose, larger
+from mlreplica.core.compile.intrinsics import choose, larger, multiply_row
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import one_blas_thread, run
 from mlreplica.core.formulas.exp import exp_of
 
 TINY = 1e-290  # relative weight below which scaled numbers no longer count as kept
+SMALL = 1e-200  # the smallest sum of scaled numbers that is trusted
 SPARSE = 1e-60  # transitions below it need logarithms where weights fall below TINY
 
 
 @kernel(borrow=True, part=True)
-def product(u, M, v):
-    """v ← uM, where rows of M and v are filled up with zeros to whole blocks of four columns."""
-    K, columns = M.shape
-    b = 0
-    while b < columns:
-        v0, v1, v2, v3 = 0.0, 0.0, 0.0, 0.0
-        i = 0
-        while i < K:  # `range` would make LLVM vectorise over i, three times slower
-            w = u[i]
-            v0 += w * M[i, b]
-            v1 += w * M[i, b + 1]
-            v2 += w * M[i, b + 2]
-            v3 += w * M[i, b + 3]
-            i += 1
-        v[b], v[b + 1], v[b + 2], v[b + 3] = v0, v1, v2, v3
-        b += 4
-    return 0
+def densities(log_b, f, flat):
+    """f ← b, each row divided by its largest entry; returns the sum of their logarithms.
 
-
-@kernel(borrow=True, part=True)
-def filter_scaled(log_b, start, A, sparse, f, p, flat, rows):
-    """One sequence by (1); returns log P(x), or NaN if logarithms must do it.
-
-    f_t is left with the sum c_t, for the next step divides by it while it waits for nothing else;
-    `flat` is f in one row, `rows` is scratch.
+    `flat` is f in one row.
     """
     T, K = f.shape
-    u, v = rows[0], rows[1]
-    total, scale, r = 0.0, 1.0, 1.0
+    total = 0.0
     for t in range(T):
         largest = log_b[t, 0]
         for j in range(1, K):
@@ -74,27 +58,41 @@ def filter_scaled(log_b, start, A, sparse, f, p, flat, rows):
         x = flat[k]
         e = exp_of(x)
         flat[k] = e if x > -700.0 else 0.0
-    for j in range(K):
+    return total
+
+
+@kernel(borrow=True, part=True)
+def weigh(v, r, b, log_b, sparse, p, f):
+    """p ← v and f ← r·v·b for one row; returns Σ f, or NaN if logarithms must do the sequence."""
+    c = 0.0
+    for j in range(len(b)):
+        x = v[j]
+        p[j] = x
+        x *= r * b[j]
+        f[j] = x
+        c += x
+    if sparse:
+        for j in range(len(b)):
+            if p[j] > 0.0 and f[j] < TINY * c and log_b[j] > -np.inf:
+                return np.nan
+    return c if c > SMALL else np.nan
+
+
+@kernel(borrow=True, part=True)
+def filter_scaled(log_b, start, A, sparse, f, p, rows):
+    """One sequence by (1), f holding b; returns Σ log c_t, or NaN if logarithms must do it.
+
+    f_t is left with the sum c_t, for the next step divides by it while it waits for nothing else;
+    `rows` is scratch.
+    """
+    v, c, total, scale = rows[0], 1.0, 0.0, 1.0
+    for j in range(len(start)):
         v[j] = start[j]
-    for t in range(T):
+    for t in range(len(f)):
         if t > 0:
-            product(u, A, v)
-        c = 0.0
-        for j in range(K):
-            s = v[j]
-            p[t, j] = s
-            s *= r * f[t, j]
-            f[t, j] = s
-            u[j] = s
-            c += s
-        if c < 1e-200:
-            return np.nan
-        if sparse:
-            for j in range(K):
-                if p[t, j] > 0.0 and f[t, j] < TINY * c and log_b[t, j] > -np.inf:
-                    return np.nan
+            multiply_row(f[t - 1], A, v)
+        c = weigh(v, 1.0 / c, f[t], log_b[t], sparse, p[t], f[t])
         scale *= c
-        r = 1.0 / c
         if scale < 1e-100 or scale > 1e100:
             total += np.log(scale)
             scale = 1.0
@@ -102,29 +100,100 @@ def filter_scaled(log_b, start, A, sparse, f, p, flat, rows):
 
 
 @kernel(borrow=True, part=True)
-def smooth_scaled(AT, f, p, weight, gamma, rows):
-    """γ of one sequence by (2); p_t becomes q_t times the weight, and 0 at the first step.
+def meet(v, r, sparse, f, p, gamma, weight, q):
+    """What `weigh` does, and (3), for a row whose p holds A·q_{t+1}; `v` is the predicted p_t.
 
-    Then f_{t−1,i} p_tj, summed over t, is ξ without the factor A_ij.
+    γ takes the place of log b, and q times the weight that of p.
+    """
+    c, d, g = 0.0, 0.0, 0.0
+    for j in range(len(f)):
+        x = r * f[j]
+        y, z = p[j] * x, v[j] * x
+        q[j] = y
+        f[j] = z
+        c += z
+        d += y
+        g += v[j] * y
+    if sparse:
+        for j in range(len(f)):
+            lost = (v[j] > 0.0 and f[j] < TINY * c) or (p[j] > 0.0 and q[j] < TINY * d)
+            if lost and gamma[j] > -np.inf:
+                return np.nan
+    if not (c > SMALL and g > SMALL):
+        return np.nan
+    g = 1.0 / g
+    for j in range(len(f)):
+        y = g * q[j]
+        q[j] = y
+        gamma[j] = v[j] * y
+        p[j] = weight * y
+    return c
+
+
+@kernel(borrow=True, part=True)
+def smooth_scaled(log_b, start, matrices, sparse, f, p, weight, rows):
+    """One sequence by (1) to (3), as `filter_scaled` does it by (1).
+
+    Each step waits for the result of the one before it, so one pass leaves most of the CPU idle.
+    Two passes run side by side: one forward, and one backward, which leaves A·q_{t+1} in p_t. After
+    they have met in the middle, each finds there what the other has left.
+
+    γ takes the place of log_b, and q_t times the weight that of p_t, or 0 at the first step: then
+    f_{t−1,i} p_tj, summed over t, is ξ without the factor A_ij.
     """
     T, K = f.shape
-    q, s = rows[0], rows[1]
-    c = 0.0
+    v, w, q, other, half = rows[0], rows[1], rows[2], rows[3], T // 2
+    total, scale, c, d = 0.0, 1.0, 1.0, 1.0
     for j in range(K):
-        c += f[T - 1, j]
-    for j in range(K):
-        s[j] = 1.0 / c
-    for t in range(T - 1, -1, -1):
-        if t < T - 1:
-            product(q, AT, s)
-        for i in range(K):
-            v = f[t, i]
-            ratio = v / choose(p[t, i] > 0.0, p[t, i], 1.0)  # f is 0 where p is
-            gamma[t, i] = v * s[i]
-            q[i] = ratio * s[i]
-            p[t, i] = weight * q[i]
+        v[j], w[j] = start[j], 1.0
+    for t in range(half):
+        o = T - 1 - t
+        if t > 0:
+            multiply_row(f[t - 1], matrices[0], v)
+            multiply_row(q, matrices[1], w)
+        c = weigh(v, 1.0 / c, f[t], log_b[t], sparse, p[t], f[t])
+        d = weigh(w, 1.0 / d, f[o], log_b[o], sparse, p[o], q)
+        scale *= c
+        if scale < 1e-100 or scale > 1e100:
+            total += np.log(scale)
+            scale = 1.0
+    if np.isnan(c + d):
+        return np.nan
+    if T % 2:
+        if half:
+            multiply_row(q, matrices[1], w)
+        for j in range(K):
+            p[half, j] = w[j]
+    for t in range(half, 2 * half + 1):
+        o = 2 * half - t
+        if o < half:
+            multiply_row(q, matrices[1], w)
+            smooth_row(w, f[o], p[o], log_b[o], weight, q)
+        if t == T:
+            break
+        if t > 0:
+            multiply_row(f[t - 1], matrices[0], v)
+        c = meet(v, 1.0 / c, sparse, f[t], p[t], log_b[t], weight, other if o < half else q)
+        if np.isnan(c):
+            return np.nan
+        scale *= c
+        if scale < 1e-100 or scale > 1e100:
+            total += np.log(scale)
+            scale = 1.0
     for j in range(K):
         p[0, j] = 0.0
+    return total + np.log(scale)
+
+
+@kernel(borrow=True, part=True)
+def smooth_row(w, f, p, gamma, weight, q):
+    """(2) for row t, with w = A·q_{t+1}."""
+    for i in range(len(f)):
+        x = f[i]
+        y = x / choose(p[i] > 0.0, p[i], 1.0) * w[i]  # f is 0 where p is
+        q[i] = y
+        gamma[i] = x * w[i]
+        p[i] = weight * y
     return 0
 
 
@@ -138,21 +207,22 @@ def walk_scaled(
     `matrices` are A and Aᵀ, `rows` scratch. how[1] is 1 if A has (nearly) zeros. Sequences that
     need logarithms get NaN in `totals`.
     """
-    K = f.shape[1]
+    K, sparse = f.shape[1], how[1] == 1
     for s in range(first, last):
         a, z = offsets[s], offsets[s + 1]
-        g, h, own = f[a:z], p[a:z], flat[a * K : z * K]
-        total = filter_scaled(log_b[a:z], start, matrices[0], how[1] == 1, g, h, own, rows)
-        totals[s] = total
-        if not total > -np.inf:
+        x, g, h, own = log_b[a:z], f[a:z], p[a:z], flat[a * K : z * K]
+        totals[s] = densities(x, g, own)
+        if not totals[s] > -np.inf:
             continue
         if how[0] == 1:
-            smooth_scaled(matrices[1], g, h, weights[s], log_b[a:z], rows)
-            for j in range(K):
-                starts[j] += weights[s] * log_b[a, j]
+            totals[s] += smooth_scaled(x, start, matrices, sparse, g, h, weights[s], rows)
+            if totals[s] > -np.inf:
+                for j in range(K):
+                    starts[j] += weights[s] * x[0, j]
             continue
+        totals[s] += filter_scaled(x, start, matrices[0], sparse, g, h, rows)
         before = 1.0
-        for t in range(z - a):
+        for t in range(z - a if totals[s] > -np.inf else 0):
             c = 0.0
             for j in range(K):
                 c += g[t, j]
@@ -295,13 +365,15 @@ def walk_lattice(
     K, S = len(startprob), len(offsets) - 1
     f, p = work if work is not None else (np.empty_like(log_b), np.empty_like(log_b))
     weights = np.ones(S) if weights is None else weights
+    sparse = transmat.min() < SPARSE
+    kept = log_b.copy() if smooth and sparse else None  # else nothing fails after γ is begun
     matrices = np.stack([in_blocks(transmat), in_blocks(transmat.T)])
-    how = np.array([smooth, transmat.min() < SPARSE], dtype=np.int64)
+    how = np.array([smooth, sparse], dtype=np.int64)
     totals, tasks, flat = np.full(S, np.nan), pieces(offsets), f.reshape(-1)
     starts, counts = np.zeros((len(tasks), K)), np.zeros((len(tasks), K, K))
 
     def scaled(k, ends):
-        constant = matrices, startprob, np.zeros((2, matrices.shape[2])), how, weights
+        constant = matrices, startprob, np.zeros((4, matrices.shape[2])), how, weights
         walk_scaled(log_b, offsets, *ends, *constant, f, p, flat, starts[k], totals)
 
     def in_logarithms(k, ends):
@@ -311,6 +383,8 @@ def walk_lattice(
     if not log:
         run(scaled, range(len(tasks)), tasks)
     if np.isnan(totals).any():
+        if kept is not None:
+            log_b[:] = np.where(np.repeat(np.isnan(totals), np.diff(offsets))[:, None], kept, log_b)
         with np.errstate(divide="ignore"):
             log_A = np.log(transmat)
             logs = log_A, np.ascontiguousarray(log_A.T), np.log(startprob)
@@ -325,7 +399,7 @@ def walk_lattice(
 
 
 def in_blocks(M, fill=0.0):
-    """M with further columns, so that their number is a multiple of four."""
-    wide = np.full((len(M), -(-M.shape[1] // 4) * 4), fill)
+    """M with further columns, so that their number is a multiple of eight."""
+    wide = np.full((len(M), -(-M.shape[1] // 8) * 8), fill)
     wide[:, : M.shape[1]] = M
     return wide

@@ -6,7 +6,7 @@ as states of hidden Markov models are.
 
 import numpy as np
 
-from mlreplica.core.compile.intrinsics import choose
+from mlreplica.core.compile.intrinsics import choose, max_plus_row
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import run
 
@@ -14,61 +14,49 @@ from ._lattice import in_blocks, pieces
 
 
 @kernel(borrow=True)
-def best_paths(log_b, offsets, first, last, log_start, log_A, origin, states, totals, rows):
-    """Viterbi's path of each sequence first … last−1; log_A is in blocks of four columns."""
-    K, columns = log_A.shape
-    d, e = rows[0], rows[1]
+def best_paths(d, offsets, first, last, log_start, log_A, log_AT, states, totals, e):
+    """Viterbi's path of each sequence first … last−1; d holds log b, and then the best scores.
+
+    Where a best path came from is asked only of the states on it, on the way back.
+    """
+    K = d.shape[1]
     for s in range(first, last):
         a, z = offsets[s], offsets[s + 1]
         for j in range(K):
-            d[j] = log_start[j] + log_b[a, j]
+            d[a, j] += log_start[j]
         for t in range(a + 1, z):
-            b = 0
-            while b < columns:
-                e0, e1, e2, e3 = -np.inf, -np.inf, -np.inf, -np.inf
-                o0, o1, o2, o3, i = 0, 0, 0, 0, 0
-                while i < K:
-                    w = d[i]
-                    c0, c1 = w + log_A[i, b], w + log_A[i, b + 1]
-                    c2, c3 = w + log_A[i, b + 2], w + log_A[i, b + 3]
-                    o0, o1 = choose(c0 > e0, i, o0), choose(c1 > e1, i, o1)
-                    o2, o3 = choose(c2 > e2, i, o2), choose(c3 > e3, i, o3)
-                    e0, e1 = choose(c0 > e0, c0, e0), choose(c1 > e1, c1, e1)
-                    e2, e3 = choose(c2 > e2, c2, e2), choose(c3 > e3, c3, e3)
-                    i += 1
-                e[b], e[b + 1], e[b + 2], e[b + 3] = e0, e1, e2, e3
-                origin[t, b], origin[t, b + 1] = o0, o1
-                origin[t, b + 2], origin[t, b + 3] = o2, o3
-                b += 4
+            max_plus_row(d[t - 1], log_A, e)
             for j in range(K):
-                d[j] = e[j] + log_b[t, j]
+                d[t, j] += e[j]
         best = 0
         for j in range(1, K):
-            if d[j] > d[best]:
+            if d[z - 1, j] > d[z - 1, best]:
                 best = j
-        totals[s] = d[best]
-        for t in range(z - 1, a - 1, -1):
+        totals[s] = d[z - 1, best]
+        for t in range(z - 1, a, -1):
             states[t] = best
-            if t > a:
-                best = origin[t, best]
+            come, most, best = log_AT[best], -np.inf, 0
+            for i in range(K):
+                c = d[t - 1, i] + come[i]
+                best, most = choose(c > most, i, best), choose(c > most, c, most)
+        states[a] = best
     return 0
 
 
 def decode_lattice(startprob, transmat, log_b, offsets):
-    """The best path of every sequence and the logarithm of its probability."""
+    """The best path of every sequence and the logarithm of its probability; log_b is used up."""
     with np.errstate(divide="ignore"):
         return decode_scores(np.log(startprob), np.log(transmat), log_b, offsets)
 
 
 def decode_scores(log_start, log_A, log_b, offsets):
-    """The best path of every sequence and its score; scores may be any numbers."""
-    n, wide = len(log_b), in_blocks(log_A, -np.inf)
-    origin, states = np.empty((n, wide.shape[1]), dtype=np.int64), np.empty(n, dtype=np.int64)
-    totals = np.empty(len(offsets) - 1)
+    """The best path of every sequence and its score, any numbers; log_b is used up."""
+    wide, log_AT = in_blocks(log_A, -np.inf), np.ascontiguousarray(log_A.T)
+    totals, states = np.empty(len(offsets) - 1), np.empty(len(log_b), dtype=np.int64)
 
     def task(first, last):
-        rows = np.empty((2, wide.shape[1]))
-        best_paths(log_b, offsets, first, last, log_start, wide, origin, states, totals, rows)
+        matrices, e = (wide, log_AT), np.empty(wide.shape[1])
+        best_paths(log_b, offsets, first, last, log_start, *matrices, states, totals, e)
 
     run(task, *zip(*pieces(offsets), strict=True))
     return totals, states

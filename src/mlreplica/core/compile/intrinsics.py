@@ -284,6 +284,68 @@ def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
     return types.void(C, Y, out), emit
 
 
+def _over_rows(kinds: Any, start: float, term: Callable[..., Any], plus: Callable[..., Any]) -> Any:
+    """v_j ← start plus the terms of u_i and M_ij for all i, eight columns at a time."""
+    from llvmlite import ir
+    from numba.core import cgutils, types
+
+    word, vector = ir.IntType(64), ir.VectorType(ir.DoubleType(), 8)
+    nothing, begin = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [start] * 8)
+    first_lane = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        u, M, v = (
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args, args, strict=True)
+        )
+        n, m = cgutils.unpack_tuple(builder, M.shape)
+
+        def at(pointer: Any, *terms: Any) -> Any:
+            where = builder.gep(pointer, [functools.reduce(builder.add, terms)])
+            return builder.bitcast(where, vector.as_pointer())
+
+        total = cgutils.alloca_once(builder, vector)
+        with cgutils.for_range_slice(builder, word(0), m, word(8)) as (j, _):
+            builder.store(begin, total)
+            with cgutils.for_range(builder, n) as rows:
+                entry = builder.load(builder.gep(u.data, [rows.index]))
+                lane = builder.insert_element(nothing, entry, ir.IntType(32)(0))
+                entry = builder.shuffle_vector(lane, nothing, first_lane)
+                row = builder.load(at(M.data, builder.mul(rows.index, m), j), align=8)
+                new = plus(builder, builder.load(total), term(builder, entry, row))
+                builder.store(new, total)
+            builder.store(builder.load(total), at(v.data, j), align=8)
+        return context.get_dummy_value()
+
+    return types.void(*kinds), emit
+
+
+@intrinsic(lambda u, M, v: np.dot(u[: len(M)], M, out=v))
+def multiply_row(context: Any, u: Any, M: Any, v: Any) -> Any:
+    """v ← uM for contiguous float64 u, M (n, m) and v (m,), m a multiple of 8; u may be longer."""
+
+    def term(builder: Any, a: Any, b: Any) -> Any:
+        return builder.fmul(a, b, flags=("contract",))
+
+    def plus(builder: Any, a: Any, b: Any) -> Any:
+        return builder.fadd(a, b, flags=("contract",))
+
+    return _over_rows((u, M, v), 0.0, term, plus)
+
+
+@intrinsic(lambda u, M, v: np.max(u[: len(M), None] + M, axis=0, out=v, initial=-np.inf))
+def max_plus_row(context: Any, u: Any, M: Any, v: Any) -> Any:
+    """v_j ← max_i (u_i + M_ij): `multiply_row` in another algebra, under the same conditions."""
+
+    def term(builder: Any, a: Any, b: Any) -> Any:
+        return builder.fadd(a, b)
+
+    def plus(builder: Any, a: Any, b: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", b, a), b, a)
+
+    return _over_rows((u, M, v), -np.inf, term, plus)
+
+
 @intrinsic(lambda x, k: int(x[k]))
 def load_word(context: Any, x: Any, k: Any) -> Any:
     """x[k] of an int64 array that other threads write to."""

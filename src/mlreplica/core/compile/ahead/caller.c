@@ -471,8 +471,8 @@ static PyObject *look_up(PyObject *table, PyObject *key)
 }
 
 /* gather(items, tables): columns, values and row ends of the dictionaries in a list, as `Vocabulary.by_tables` of
-conditional random fields finds them: tables[key][value] is column + value·i; a column below 0 is left out. A float has
-the column of 1.0. */
+conditional random fields finds them: tables[key][value] is the bytes of column and value; a column below 0 is left out.
+A float has the column of 1.0. */
 static PyObject *gather(PyObject *module, PyObject *args)
 {
     enum { PLACES = 64 };  /* of each place in a dictionary the last key: mostly that of the next dictionary */
@@ -507,13 +507,15 @@ static PyObject *gather(PyObject *module, PyObject *args)
             entry = is_float ? floats[place] : NULL;
             if (!entry && found[place])
                 entry = look_up(found[place], is_float ? one : value);
-            if (entry) {
-                column[size] = (int64_t)PyComplex_RealAsDouble(entry);
-                amount[size] = is_float ? PyFloat_AsDouble(value) : PyComplex_ImagAsDouble(entry);
+            const char *record = entry ? PyBytes_AsString(entry) : NULL;
+            if (record) {
+                memcpy(column + size, record, 8), memcpy(amount + size, record + 8, 8);
+                if (is_float)
+                    amount[size] = PyFloat_AsDouble(value);
                 size += column[size] >= 0 && amount[size] != 0;
             }
             Py_DECREF(value);
-            if (!entry)
+            if (!record)
                 goto done;
             if (is_float)
                 floats[place] = entry;
