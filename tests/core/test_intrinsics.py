@@ -12,6 +12,7 @@ from mlreplica.core.compile.intrinsics import (
     prefetch_item,
     prefetch_vector,
     smaller,
+    squared_distances,
 )
 from mlreplica.core.compile.jit import kernel
 
@@ -98,3 +99,18 @@ def test_a_tile_of_products(kind, p, m):
     product_of_tile(C, Y, out)
     rtol = 4 * (p + 1) * np.finfo(kind).eps
     np.testing.assert_allclose(out, C.T @ Y, rtol=rtol, atol=rtol * np.sqrt(p + 1))
+
+
+@kernel
+def distances_from(x, C, out):
+    squared_distances(x, C, out)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(("p", "m"), [(0, 16), (1, 16), (7, 32), (130, 48)])
+def test_a_tile_of_distances(kind, p, m):
+    rng = np.random.default_rng(p)
+    x, C = rng.normal(size=p).astype(kind), rng.normal(size=(p, m))
+    out = np.full(m, np.nan)
+    distances_from(x, C, out)
+    np.testing.assert_allclose(out, ((x[:, None] - C) ** 2).sum(axis=0), rtol=1e-13)
