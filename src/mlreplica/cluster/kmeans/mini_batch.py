@@ -67,7 +67,7 @@ def step(points, w, C, counts):
     gap, squares, table = np.empty(n, np.float32), np.empty(n), points.table(C)
     sums, total, count = np.zeros_like(C), np.zeros(k), np.zeros(k, np.int64)
     points.nearest(table, points.all, near, gap)
-    points.transfer(points.all, w, near, labels, (sums, total, count))
+    points.transfer(points.all.copy(), w, near, labels, (sums, total, count))
     points.own_distances(table, points.all, near, squares)
     seen = total > 0
     counts[seen] += total[seen]

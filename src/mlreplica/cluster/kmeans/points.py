@@ -197,14 +197,15 @@ def distances_sparse(start, columns, data, x_sq, rows, C, c_sq, labels, out):
 
 @kernel
 def transfer_dense(X, rows, shift, w, near, labels, sums, total, count):
-    """Move the rows whose label changes from one sum to another; return how many there were."""
+    """Move the rows whose label changes from one sum to another; how many, now first in `rows`."""
     moved = 0
     for r in range(len(rows)):
         i = rows[r]
+        rows[moved] = i
+        moved += near[i] != labels[i]
+    for r in range(moved):
+        i = rows[r]
         new, old = near[i], labels[i]
-        if new == old:
-            continue
-        moved += 1
         labels[i] = new
         if w[i] == 0.0:
             continue
@@ -397,7 +398,10 @@ class Points:
             distances_dense(self.X, rows, self.shift, table.C, labels, out)
 
     def transfer(self, rows: Any, w: Any, near: Any, labels: Any, sums: Any) -> int:
-        """Bring labels and sums up to date with `near`; return how many labels changed."""
+        """Bring labels and sums up to date with `near`; return how many labels changed.
+
+        `rows` may be overwritten.
+        """
         if self.sparse:
             return int(transfer_sparse(*self.triple, rows, w, near, labels, *sums))
         return int(transfer_dense(self.X, rows, self.shift, w, near, labels, *sums))
