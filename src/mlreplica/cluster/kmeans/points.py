@@ -37,7 +37,7 @@ from mlreplica.core.compile.threads import run, split
 LANES = 64
 BLOCK = 1 << 16  # entries of a product that stay in cache
 SUMMED = 1024  # rows whose w D² are added up together
-FAR = 1e36  # ½‖c‖² of a centre that pads the table; entries are below 1e12
+FAR = 2.0**120  # ½‖c‖² of a centre that pads the table, the same in either precision
 RARE = 0.05  # share of rows in doubt above which single precision does not pay
 FINITE = SAFE | {"nnan"}  # rows have been checked, and scaled so that no score overflows
 
