@@ -230,8 +230,10 @@ class MiniBatchKMeans(CentreModel):
         alpha, smoothed, lowest, waited, since = min(2.0 * size / (n + 1), 1.0), None, None, 0, 0
         batch = 1
         while True:
-            rows = among[np.searchsorted(ends, random.random_sample(size), side="right")]
-            points, C_old = batch_points(X[rows], origin), C
+            u, at = random.random_sample(size), np.empty(size, np.int64)
+            order = np.argsort(u)  # ascending values are found in a third of the time
+            at[order] = np.searchsorted(ends, u[order], side="right")
+            points, C_old = batch_points(X[among[at]], origin), C
             C, since = C.copy(), since + size
             mend = (counts == 0).any() or since >= 10 * len(C)
             J = step(points, ones, C, counts) / size
