@@ -176,7 +176,24 @@ def test_gaps_are_bounds(p):
         slack = ROUNDED * np.abs(gap)
         found = gap - drift[near]
         assert (found - slack <= distances[:, 1] - distances[:, 0]).all()
-        assert_allclose(found, distances[:, 1] - distances[:, 0], atol=2e-3)  # to √ε of the size
+        sq, C_sq = ((X - points.shift) ** 2).sum(axis=1), ((C - points.shift) ** 2).sum(axis=1)
+        e = 4 * (p + 5) * np.finfo(points.dtype).eps * (sq + C_sq.max())  # (11), with room
+        closest = np.sqrt(distances[:, 1] ** 2 - e) - np.sqrt(distances[:, 0] ** 2 + e)
+        assert (found >= closest - 2 * slack).all()
+
+
+@pytest.mark.parametrize("k", [5, 6, 7, 8])
+def test_few_rows_are_in_doubt_for_any_number_of_centres(k, monkeypatch):
+    doubtful = []
+    monkeypatch.setattr(
+        "mlreplica.cluster.kmeans.points.compare", lambda X, rows, *_: doubtful.extend(rows)
+    )
+    X, C = blobs(3, n=2000, p=6, k=k)
+    points = Points(X)
+    near, gap = np.empty(2000, np.int32), np.empty(2000, np.float32)
+    points.nearest(points.table(C - points.shift), points.all, near, gap)
+    assert len(doubtful) < 10
+    assert points.dtype is np.float32
 
 
 @pytest.mark.parametrize("p", [3, 60])

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mlreplica.cluster import DBSCAN, HDBSCAN, KMeans
-from mlreplica.mixture import GaussianMixture
+from mlreplica.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, BisectingKMeans, KMeans
+from mlreplica.mixture import BayesianGaussianMixture, GaussianMixture
 
 
 def extra(model, X):
@@ -25,10 +25,15 @@ def extra(model, X):
     [
         (KMeans(5, random_state=0, max_iter=5), 20, 0.6),
         (GaussianMixture(3, max_iter=3, random_state=0), 20, 1.2),
+        (BisectingKMeans(4, random_state=0, max_iter=5), 20, 1.1),  # a copy of the cluster divided
+        (GaussianMixture(1, max_iter=3, init_params="random"), 20, 1.2),  # one group of all rows
+        (BayesianGaussianMixture(n_components=3, max_iter=3, random_state=0), 20, 1.2),
+        (AgglomerativeClustering(3), 3, 10.0),  # Ward: sums and sizes of 2n clusters
+        (AgglomerativeClustering(3, linkage="single"), 3, 6.0),
         (DBSCAN(eps=100.0), 3, 8.0),  # all rows are neighbours of all
         (HDBSCAN(), 3, 40.0),  # the m nearest rows of each
     ],
-    ids=lambda value: type(value).__name__,
+    ids=lambda value: repr(value).split(",")[0],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_memory_is_linear_in_the_rows(model, columns, most):

@@ -14,6 +14,7 @@ from mlreplica.core.compile.intrinsics import (
     prefetch_item,
     prefetch_vector,
     smaller,
+    squared_distances,
 )
 from mlreplica.core.compile.jit import kernel
 
@@ -116,3 +117,18 @@ def test_a_row_times_a_matrix_in_two_algebras(n, m):
     row_by_matrix(u, M, sums, best)
     np.testing.assert_allclose(sums, u[:n] @ M, atol=1e-12)
     np.testing.assert_array_equal(best, np.max(u[:n, None] + M, axis=0, initial=-np.inf))
+
+
+@kernel
+def distances_from(x, C, out):
+    squared_distances(x, C, out)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(("p", "m"), [(0, 16), (1, 16), (7, 32), (130, 48)])
+def test_a_tile_of_distances(kind, p, m):
+    rng = np.random.default_rng(p)
+    x, C = rng.normal(size=p).astype(kind), rng.normal(size=(p, m))
+    out = np.full(m, np.nan)
+    distances_from(x, C, out)
+    np.testing.assert_allclose(out, ((x[:, None] - C) ** 2).sum(axis=0), rtol=1e-13)

@@ -1,7 +1,8 @@
 """Mixtures: densities that are sums of Gaussian bells
 
-Read `em.py` first (the two steps, and the kernels of the first), then `base.py` (the loop),
-`gaussian.py` (the estimator), `missing.py` (rows with gaps) and `bayesian.py` (priors).
+Read `em.py` first (the two steps, and the kernels of the first), then `starts.py` (moments to start
+from), `base.py` (the loop), `gaussian.py` (the estimator), `missing.py` (rows with gaps) and
+`bayesian.py` (priors).
 """
 
 from typing import TYPE_CHECKING

@@ -24,12 +24,11 @@ from .em import (
     Moments,
     covariances_of,
     expectations,
-    hard_moments,
     precision_triangles,
-    soft_moments,
     weighted_log_densities,
 )
-from .missing import expectations_with_gaps, log_densities_with_gaps
+from .missing import expectations_with_gaps, log_densities_with_gaps, matrices
+from .starts import hard_moments, mean_of_known, soft_moments
 
 WHOLE = {"full": 1, "tied": 2, "diag": 0, "spherical": 0}
 MENDS = 10  # restarts of components before a fit is given up
@@ -52,22 +51,6 @@ def require_shape(values, shape, name):
         raise ValueError(
             f"The parameter '{name}' should have the shape of {shape}, but got {values.shape}"
         )
-
-
-def mean_of_known(X, w):
-    """The weighted mean of the known entries of each column."""
-    known = ~np.isnan(X)
-    return w @ np.where(known, X, 0.0) / (w @ known)
-
-
-def matrices(covariances, kind, K, p):
-    """Covariances of any kind as (K, p, p)."""
-    if kind == "full":
-        return covariances
-    if kind == "tied":
-        return np.broadcast_to(covariances, (K, p, p))
-    diagonal = covariances if kind == "diag" else np.repeat(covariances[:, None], p, axis=1)
-    return diagonal[:, :, None] * np.eye(p)
 
 
 class Mixture(CallbackSupport, DensityMixin, ValidatedOnce, BaseEstimator):
@@ -161,7 +144,7 @@ class Mixture(CallbackSupport, DensityMixin, ValidatedOnce, BaseEstimator):
             )
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if gaps:
-            unknown = np.isnan(X[w > 0]).all(axis=0)
+            unknown = (np.isnan(X) | (w == 0)[:, None]).all(axis=0)
             if unknown.any():
                 raise ValueError(f"Column {int(unknown.argmax())} of X has no known value.")
         size = max(abs(float(np.nanmax(X))), abs(float(np.nanmin(X))))
@@ -195,7 +178,7 @@ class Mixture(CallbackSupport, DensityMixin, ValidatedOnce, BaseEstimator):
             X, whole = np.where(gaps, mean_of_known(X, w), X).astype(X.dtype), min(whole, 1)
         start = self._labels_of_start(X, w, random)
         if start.ndim == 2:
-            mu, moments = soft_moments(X.astype(np.float64), w[:, None] * start, whole)
+            mu, moments = soft_moments(X, w[:, None] * start, whole)
         else:
             mu, moments = hard_moments(X, w, start, self.n_components, whole)
         return mu, moments

@@ -34,9 +34,10 @@ from sklearn.utils import check_array
 
 from mlreplica.core.compat import Interval, StrOptions
 
-from .base import Mixture, mean_of_known, require_shape
+from .base import Mixture, require_shape
 from .em import Bells, precision_triangles
 from .gaussian import GaussianMixture
+from .starts import mean_of_known, scatter_of_known
 
 POSITIVE = Interval(Real, 0.0, None, closed="neither")
 PARAMETERS = (
@@ -194,11 +195,11 @@ class BayesianGaussianMixture(Mixture):
         """S₀ of the kind's shape."""
         p, given = X.shape[1], self.covariance_prior
         if given is None:
-            known = ~np.isnan(X)
-            D = np.where(known, X - mean_of_known(X, w), 0.0)
-            if kind in ("full", "tied"):
-                return (w[:, None] * D).T @ D / unbiased(w.sum())
-            variance = w @ D**2 / unbiased(w @ known)
+            whole = kind in ("full", "tied")
+            scatter, weight = scatter_of_known(X, w, mean_of_known(X, w), whole)
+            if whole:
+                return scatter / unbiased(w.sum())
+            variance = scatter / unbiased(weight)
             return variance if kind == "diag" else float(variance.mean())
         if kind == "spherical":
             return given

@@ -304,37 +304,6 @@ def weighted_log_densities(X: Any, bells: Bells, log_weights: Any) -> Any:
     return out
 
 
-def hard_moments(X: Any, w: Any, labels: Any, K: int, whole: int) -> tuple[Any, Moments]:
-    """Means and moments about them where every row has one label; −1 is none."""
-    p = X.shape[1]
-    mu, N = np.zeros((K, p)), np.zeros(K)
-    second = np.zeros((K, {0: 1, 1: p, 2: 0}[whole], p))
-    for k in range(K):
-        rows = np.flatnonzero(labels == k)
-        x, weight = np.asarray(X[rows], np.float64), w[rows]
-        N[k] = weight.sum()
-        if N[k] > 0:
-            mu[k] = weight @ x / N[k]
-            x = x - mu[k]
-            if whole == 1:
-                second[k] = (weight[:, None] * x).T @ x
-            elif whole == 0:
-                second[k, 0] = weight @ (x * x)
-    return mu, Moments(N, np.zeros((K, p)), second, np.zeros(2))
-
-
-def soft_moments(X: Any, R: Any, whole: int) -> tuple[Any, Moments]:
-    """The same for responsibilities (n, K), already multiplied by the weights."""
-    N = R.sum(axis=0)
-    mu = R.T @ X / N[:, None]
-    if whole == 1:
-        second = np.stack([(R[:, k, None] * (X - m)).T @ (X - m) for k, m in enumerate(mu)])
-    else:
-        diagonal = np.stack([R[:, k] @ (X - m) ** 2 for k, m in enumerate(mu)])
-        second = diagonal[:, None] if whole == 0 else diagonal[:, :0, None]
-    return mu, Moments(N, np.zeros_like(mu), second, np.zeros(2))
-
-
 class CollapseError(ValueError):
     """Components whose covariance has no inverse."""
 

@@ -26,6 +26,16 @@ from mlreplica.core.compile.threads import one_blas_thread
 from .em import Moments
 
 
+def matrices(covariances: Any, kind: str, K: int, p: int) -> Any:
+    """Covariances of any kind as (K, p, p)."""
+    if kind == "full":
+        return covariances
+    if kind == "tied":
+        return np.broadcast_to(covariances, (K, p, p))
+    diagonal = covariances if kind == "diag" else np.repeat(covariances[:, None], p, axis=1)
+    return diagonal[:, :, None] * np.eye(p)
+
+
 def patterns(X: Any) -> list[tuple[Any, Any]]:
     """(known columns, rows) for every pattern of gaps."""
     gaps = np.isnan(X)

@@ -204,7 +204,9 @@ class BisectingKMeans(CentreModel):
             node = max(leaves, key=lambda t: scores[t])
             yield BisectionState([*leaves], [*children], [*centers], [*members], scores[node])
             some = members[node]
-            labels, C, score = self._divide(Points(points.X[some]), w[some], random)
+            labels, C, score = self._divide(  # the root is not copied, and no copy outlives this
+                Points(points.X[some]) if node else points, w[some], random
+            )
             at, new = leaves.index(node), len(members)
             children[node] = (new, new + 1)
             leaves[at : at + 1] = [new, new + 1]

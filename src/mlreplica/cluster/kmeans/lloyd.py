@@ -108,7 +108,7 @@ class Gaps:
         def of(part: slice) -> Any:
             found, rows = Sums.zero(k, p), self.rows[part]
             if fresh:
-                rows = points.all[part]
+                rows[:] = points.all[part]
             else:
                 rows = rows[: doubtful(self.labels, self.gap, drift, part.start, part.stop, rows)]
             points.nearest(table, rows, self.near, self.gap, drift)

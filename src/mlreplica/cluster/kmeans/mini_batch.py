@@ -67,7 +67,7 @@ def step(points, w, C, counts):
     gap, squares, table = np.empty(n, np.float32), np.empty(n), points.table(C)
     sums, total, count = np.zeros_like(C), np.zeros(k), np.zeros(k, np.int64)
     points.nearest(table, points.all, near, gap)
-    points.transfer(points.all, w, near, labels, (sums, total, count))
+    points.transfer(points.all.copy(), w, near, labels, (sums, total, count))
     points.own_distances(table, points.all, near, squares)
     seen = total > 0
     counts[seen] += total[seen]
@@ -230,8 +230,10 @@ class MiniBatchKMeans(CentreModel):
         alpha, smoothed, lowest, waited, since = min(2.0 * size / (n + 1), 1.0), None, None, 0, 0
         batch = 1
         while True:
-            rows = among[np.searchsorted(ends, random.random_sample(size), side="right")]
-            points, C_old = batch_points(X[rows], origin), C
+            u, at = random.random_sample(size), np.empty(size, np.int64)
+            order = np.argsort(u)  # ascending values are found in a third of the time
+            at[order] = np.searchsorted(ends, u[order], side="right")
+            points, C_old = batch_points(X[among[at]], origin), C
             C, since = C.copy(), since + size
             mend = (counts == 0).any() or since >= 10 * len(C)
             J = step(points, ones, C, counts) / size

@@ -25,13 +25,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mlreplica.core.compile.intrinsics import multiply_tile, prefetch_vector
+from mlreplica.core.compile.intrinsics import (
+    multiply_tile,
+    prefetch_vector,
+    smaller,
+    squared_distances,
+)
 from mlreplica.core.compile.jit import SAFE, kernel
 from mlreplica.core.compile.threads import run, split
 
 LANES = 64
 BLOCK = 1 << 16  # entries of a product that stay in cache
-FAR = 1e36  # ½‖c‖² of a centre that pads the table; entries are below 1e12
+SUMMED = 1024  # rows whose w D² are added up together
+FAR = 2.0**120  # ½‖c‖² of a centre that pads the table, the same in either precision
 RARE = 0.05  # share of rows in doubt above which single precision does not pay
 FINITE = SAFE | {"nnan"}  # rows have been checked, and scaled so that no score overflows
 
@@ -45,10 +51,12 @@ def score_lanes(X, rows, shift, tiles, half, name, eps, drift, near, gap, x, S, 
     s0, s1, s2, s3 = S[0], S[1], S[2], S[3]
     for c in range(len(name)):
         longest = max(longest, 2.0 * half[c] if half[c] < FAR else 0.0)
+    scattered = rows[n - 1] - rows[0] > n + n // 8  # else the machine guesses what comes next
     for start in range(0, n, LANES):
         size = min(LANES, n - start)
         for lane in range(LANES):
-            prefetch_vector(X[rows[min(start + lane + LANES, n - 1)]])
+            if scattered:
+                prefetch_vector(X[rows[min(start + lane + LANES, n - 1)]])
             x_i = X[rows[start + min(lane, size - 1)]]
             for j in range(p):
                 x[j, lane] = x_i[j] - shift[j]
@@ -163,34 +171,17 @@ def distances_dense(X, rows, shift, C, labels, out):
         out[i] = s
 
 
-@kernel(fastmath=FINITE)
-def nearer_of_few(X, shift, C, w, closest, x, d, D, left):
-    """D[t, i] ← min(‖x_i − c_t‖², closest_i) and left[t] ← Σ w_i D[t, i] for few centres.
-
-    C has an even number of columns; x and d are scratch of LANES columns.
-    """
-    n, p = X.shape
-    few, width = C.shape
-    for start in range(0, n, LANES):
-        size = min(LANES, n - start)
-        for lane in range(LANES):
-            x_i = X[start + min(lane, size - 1)]
-            for j in range(p):
-                x[j, lane] = x_i[j] - shift[j]
-        for t in range(few):
-            for lane in range(LANES):
-                d[lane] = 0.0
-            for j in range(0, width, 2):
-                c0, c1, y0, y1 = C[t, j], C[t, j + 1], x[j], x[j + 1]
-                for lane in range(LANES):
-                    a, b = y0[lane] - c0, y1[lane] - c1
-                    d[lane] += a * a + b * b
-            s, out = 0.0, D[t]
-            for lane in range(size):
-                v = min(d[lane], closest[start + lane])
-                out[start + lane] = v
-                s += w[start + lane] * v
-            left[t] += s
+@kernel
+def potentials_dense(X, rows, w, closest, C, blocks, d, left):
+    """`Points.potentials`; the columns of C are the centres, the newest one last."""
+    m = C.shape[1]
+    for q in range(len(blocks)):
+        s = left[q]
+        for r in range(blocks[q] * SUMMED, min((blocks[q] + 1) * SUMMED, len(rows))):
+            squared_distances(X[rows[r]], C, d)
+            closest[r] = least = smaller(closest[r], d[m - 1])
+            for t in range(m):
+                s[t] += w[r] * smaller(least, d[t])
 
 
 @kernel
@@ -206,14 +197,15 @@ def distances_sparse(start, columns, data, x_sq, rows, C, c_sq, labels, out):
 
 @kernel
 def transfer_dense(X, rows, shift, w, near, labels, sums, total, count):
-    """Move the rows whose label changes from one sum to another; return how many there were."""
+    """Move the rows whose label changes from one sum to another; how many, now first in `rows`."""
     moved = 0
     for r in range(len(rows)):
         i = rows[r]
+        rows[moved] = i
+        moved += near[i] != labels[i]
+    for r in range(moved):
+        i = rows[r]
         new, old = near[i], labels[i]
-        if new == old:
-            continue
-        moved += 1
         labels[i] = new
         if w[i] == 0.0:
             continue
@@ -347,12 +339,15 @@ class Points:
         if self.sparse:
             self._by_products(table, rows, eps, drift, near, gap)
             return
+        if len(rows) == 0:
+            return
         x, S, lanes = (np.empty((size, LANES), kind) for size in (self.p, 4, 6))
         doubt, scores = np.empty(len(rows) + 1, np.int64), (table.tiles, table.half, table.name)
         doubts = score_lanes(
             self.X, rows, self.shift, *scores, eps, drift, near, gap, x, S, lanes, doubt
         )
-        compare(self.X, doubt[:doubts], self.shift, table.C, drift, near, gap)
+        if doubts:
+            compare(self.X, doubt[:doubts], self.shift, table.C, drift, near, gap)
         if doubts > RARE * len(rows) + 100:
             self.dtype = np.float64
 
@@ -366,25 +361,30 @@ class Points:
             error = longest, eps * (self.p + 5)
             settle_scores(S, self.x_sq[some], table.half, *error, some, drift, near, gap)
 
-    def nearer(self, C: Any, w: Any, closest: Any, part: slice) -> Any:
-        """What would be ‖x − c‖² to the nearest centre if one of few more were added.
+    def potentials(
+        self, centres: Any, newest: int, rows: Any, w: Any, closest: Any, blocks: Any
+    ) -> Any:
+        """Σ w D² of each block if one of these rows were a centre, too: (blocks, centres).
 
-        D (centres, rows of the part), at most `closest`; and Σ w D.
+        `closest`, the D² of `rows`, is brought up to date with the row `newest`.
         """
-        few, m = len(C), part.stop - part.start
-        D, w, closest = np.empty((few, m)), w[part], closest[part]
-        if self.sparse:
-            whole, table = np.empty(self.n), table_of(C, np.float64)
-            for t, out in enumerate(D):
-                name = np.full(self.n, t, np.int32)
-                self.own_distances(table, self.all[part], name, whole)
-                np.minimum(whole[part], closest, out=out)
-            return D, D @ w
-        padded, left = np.zeros((few, self.p + self.p % 2)), np.zeros(few)
-        padded[:, : self.p] = C
-        x, d = np.zeros((padded.shape[1], LANES)), np.empty(LANES)
-        nearer_of_few(self.X[part], self.shift, padded, w, closest, x, d, D, left)
-        return D, left
+        named = np.full(len(centres) + 8 - len(centres) % 8, newest)
+        named[: len(centres)] = centres
+        left, d = np.zeros((len(blocks), len(named))), np.empty(len(named))
+        if not self.sparse:
+            C = np.ascontiguousarray(self.X[named].T, dtype=np.float64)
+            potentials_dense(self.X, rows, w, closest, C, blocks, d, left)
+            return left[:, : len(centres)]
+        CT = np.ascontiguousarray(self.row(named).T)
+        for total, b in zip(left, blocks, strict=True):
+            block = slice(b * SUMMED, (b + 1) * SUMMED)
+            some = rows[block]
+            D = np.empty((len(some), len(named)))
+            multiply_sparse(*self.triple, some, CT, D)
+            D = np.maximum(self.x_sq[some, None] - 2.0 * D + self.x_sq[named], 0.0)
+            np.minimum(closest[block], D[:, -1], out=closest[block])
+            total[:] = w[block] @ np.minimum(D, closest[block, None])
+        return left[:, : len(centres)]
 
     def table(self, C: Any) -> Table:
         """The table of centres in the precision that suits these rows."""
@@ -398,7 +398,10 @@ class Points:
             distances_dense(self.X, rows, self.shift, table.C, labels, out)
 
     def transfer(self, rows: Any, w: Any, near: Any, labels: Any, sums: Any) -> int:
-        """Bring labels and sums up to date with `near`; return how many labels changed."""
+        """Bring labels and sums up to date with `near`; return how many labels changed.
+
+        `rows` may be overwritten.
+        """
         if self.sparse:
             return int(transfer_sparse(*self.triple, rows, w, near, labels, *sums))
         return int(transfer_dense(self.X, rows, self.shift, w, near, labels, *sums))

@@ -22,69 +22,50 @@ from sklearn.utils import check_array, check_random_state
 
 from mlreplica.core.compat import Interval, _check_sample_weight, validate_params
 from mlreplica.core.compile.jit import kernel
-from mlreplica.core.compile.threads import run
+from mlreplica.core.compile.threads import run, split
 
 from .distinct import distinct_rows
-from .points import Points
-
-BLOCK = 1024  # rows whose weights w D² are added up together
+from .points import SUMMED, Points
 
 
 @kernel
-def block_sums(w, closest, out):
-    """out[b] ← Σ w D² over a block of rows."""
-    for b in range(len(out)):
-        s = 0.0
-        for i in range(b * BLOCK, min((b + 1) * BLOCK, len(w))):
-            s += w[i] * closest[i]
-        out[b] = s
-
-
-@kernel
-def draw_rows(values, w, closest, blocks, rows):
-    """rows[t] ← the row at which the running sum of w D² reaches values[t]."""
+def draw_rows(values, blocks, w, closest, drawn):
+    """drawn[t] ← the row of block t at which the running sum of w D² reaches values[t]."""
     for t in range(len(values)):
-        b, s = 0, 0.0
-        while b + 1 < len(blocks) and s + blocks[b] < values[t]:
-            s += blocks[b]
-            b += 1
-        i, last = b * BLOCK, min((b + 1) * BLOCK, len(w)) - 1
-        s += w[i] * closest[i]
+        i, last = blocks[t] * SUMMED, min((blocks[t] + 1) * SUMMED, len(w)) - 1
+        s = w[i] * closest[i]
         while i < last and s < values[t]:
             i += 1
             s += w[i] * closest[i]
-        rows[t] = i
-
-
-def drawn_among(u: Any, rows: Any, mass: Any) -> Any:
-    """The same among distinct rows, for shares u of the whole mass."""
-    running = np.cumsum(mass)
-    return rows[np.minimum(np.searchsorted(running, u * running[-1]), len(rows) - 1)]
+        drawn[t] = i
 
 
 def plus_plus(
     points: Points, k: int, w: Any, random: Any, trials: int | None = None, among: Any = None
 ) -> Any:
-    """Draw k rows by (7); their positions. among: distinct rows and their weights, or None."""
-    trials, n, parts = trials or 2 + int(np.log(k)), points.n, points.parts()
-    chosen, blocks = np.empty(k, dtype=np.int64), np.empty(-(-n // BLOCK))
-    some, W = among or (points.all, w)
-    chosen[0] = some[random.choice(len(some), p=W / W.sum())]
-    rows, closest = chosen[:1], np.full(n, np.inf)
+    """Draw k rows by (7); their positions. among: distinct rows and their weights, or None.
+
+    Rows are read once per centre, to add up what each candidate would leave. `closest` is only
+    brought up to date with the winner by the next such pass, or in the blocks drawn from.
+    """
+    trials, (rows, w) = trials or 2 + int(np.log(k)), among or (points.all, w)
+    chosen, closest = np.empty(k, dtype=np.int64), np.full(len(rows), np.inf)
+    blocks = np.arange(-(-len(rows) // SUMMED))
+    parts = [blocks[part] for part in split(len(blocks), 32, least=max(1, 128 // points.p))]
+    drawn = np.array([random.choice(len(rows), p=w / w.sum())])
+    newest, mass = rows[drawn[0]], np.zeros(len(blocks))
     for c in range(k):
         if c:
-            u = random.uniform(size=trials)
-            if among is None:
-                block_sums(w, closest, blocks)
-                rows = np.empty(trials, dtype=np.int64)
-                draw_rows(u * blocks.sum(), w, closest, blocks, rows)
-            else:
-                rows = drawn_among(u, some, W * closest[some])
-        found = run(partial(points.nearer, points.row(rows), w, closest), parts)
-        best = int(np.argmin(sum(left for _, left in found)))
-        for part, (D, _) in zip(parts, found, strict=True):
-            closest[part] = D[best]
-        chosen[c] = rows[best]
+            ends = np.cumsum(mass)
+            values, drawn = random.uniform(size=trials) * ends[-1], np.empty(trials, np.int64)
+            some = np.minimum(np.searchsorted(ends, values), len(blocks) - 1)
+            points.potentials(rows[:0], newest, rows, w, closest, some)
+            draw_rows(values - (ends - mass)[some], some, w, closest, drawn)
+        add_up = partial(points.potentials, rows[drawn], newest, rows, w, closest)
+        left = np.concatenate(run(add_up, parts))
+        best = left.sum(axis=0).argmin()
+        mass, newest = left[:, best], rows[drawn[best]]  # what the winner leaves, by blocks
+        chosen[c] = newest
     return chosen
 
 
@@ -139,7 +120,7 @@ def kmeans_plusplus(
     >>> indices
     array([3, 2])
     """
-    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     n = rows.shape[0]
     w = _check_sample_weight(sample_weight, rows, dtype=np.float64)
     if n < n_clusters:

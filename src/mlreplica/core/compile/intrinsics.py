@@ -222,11 +222,11 @@ def _tile(context: Any) -> int:
     return 128 if "+avx512f" in features or cpu == "x86-64-v4" else 64
 
 
-@intrinsic(lambda C, Y, out: np.dot(C.T, Y, out=out))
-def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
-    """out ← CᵀY for contiguous C (p, 4), Y (p, m) and out (4, m), m a multiple of 32.
+def _tile_sums(context: Any, C: Any, Y: Any, out: Any, term: Callable[..., Any]) -> Any:
+    """out[t] ← Σ_j term(C[j, t], Y[j]), t < 4, or out ← Σ_j term(C[j], Y[j]) of a vector C.
 
-    All sums of a tile stay in registers, which LLVM does for no loop over arrays.
+    Y (p, m) and out are contiguous; C may be of lower precision. All sums of a tile stay in
+    registers, which LLVM does for no loop over arrays.
     """
     from llvmlite import ir
     from numba.core import cgutils, types
@@ -238,37 +238,39 @@ def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
         ]
         c, y, sums = (array.data for array in arrays)
         p, m = cgutils.unpack_tuple(builder, arrays[1].shape)
-        item = C.dtype.bitwidth // 8
-        lanes, word = _tile(context) // item, ir.IntType(64)
-        vector = ir.VectorType(context.get_data_type(C.dtype), lanes)
+        item, columns = Y.dtype.bitwidth // 8, 4 if C.ndim == 2 else 1
+        lanes, word = _tile(context) // item // (1 if columns > 1 else 2), ir.IntType(64)
+        number = context.get_data_type(Y.dtype)
+        vector = ir.VectorType(number, lanes)
         first_lane = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-        nothing, fuse = ir.Constant(vector, ir.Undefined), ("contract",)
+        nothing = ir.Constant(vector, ir.Undefined)
 
         def at(pointer: Any, *terms: Any) -> Any:
             where = builder.gep(pointer, [functools.reduce(builder.add, terms)])
             return builder.bitcast(where, vector.as_pointer())
 
         def everywhere(value: Any) -> Any:
+            value = value if value.type == number else builder.fpext(value, number)
             lane = builder.insert_element(nothing, value, ir.IntType(32)(0))
             return builder.shuffle_vector(lane, nothing, first_lane)
 
-        with cgutils.for_range(builder, builder.udiv(m, word(lanes))) as columns:
-            start, before = builder.mul(columns.index, word(lanes)), builder.block
+        with cgutils.for_range(builder, builder.udiv(m, word(lanes))) as loop:
+            start, before = builder.mul(loop.index, word(lanes)), builder.block
             body, done = (builder.append_basic_block(name) for name in ("tile", "tile_end"))
             builder.cbranch(builder.icmp_signed(">", p, word(0)), body, done)
             builder.position_at_end(body)
-            j, totals = builder.phi(word), [builder.phi(vector) for _ in range(4)]
+            j, totals = builder.phi(word), [builder.phi(vector) for _ in range(columns)]
             x = builder.load(at(y, start, builder.mul(j, m)), align=item)
             grown = []
             for t, total in enumerate(totals):
-                entry = builder.gep(c, [builder.add(builder.mul(j, word(4)), word(t))])
-                product = builder.fmul(everywhere(builder.load(entry)), x, flags=fuse)
-                grown.append(builder.fadd(product, total, flags=fuse))
+                entry = builder.gep(c, [builder.add(builder.mul(j, word(columns)), word(t))])
+                value = term(builder, everywhere(builder.load(entry)), x)
+                grown.append(builder.fadd(value, total, flags=("contract",)))
             after = builder.add(j, word(1))
             builder.cbranch(builder.icmp_signed("<", after, p), body, done)
             zero = ir.Constant(vector, [0.0] * lanes)
             for phi, begin, end in zip(
-                [j, *totals], [word(0), zero, zero, zero, zero], [after, *grown], strict=True
+                [j, *totals], [word(0), *[zero] * columns], [after, *grown], strict=True
             ):
                 phi.add_incoming(begin, before)
                 phi.add_incoming(end, body)
@@ -281,7 +283,29 @@ def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
                 builder.store(value, at(sums, start, builder.mul(word(t), m)), align=item)
         return context.get_dummy_value()
 
-    return types.void(C, Y, out), emit
+    contiguous = all(kind.layout == "C" for kind in (C, Y, out))
+    return (types.void(C, Y, out), emit) if contiguous else None
+
+
+def _product(builder: Any, a: Any, b: Any) -> Any:
+    return builder.fmul(a, b, flags=("contract",))
+
+
+def _squared_difference(builder: Any, a: Any, b: Any) -> Any:
+    difference = builder.fsub(a, b)
+    return _product(builder, difference, difference)
+
+
+@intrinsic(lambda C, Y, out: np.dot(C.T, Y, out=out))
+def multiply_tile(context: Any, C: Any, Y: Any, out: Any) -> Any:
+    """out ← CᵀY for contiguous C (p, 4), Y (p, m) and out (4, m), m a multiple of 32."""
+    return _tile_sums(context, C, Y, out, _product)
+
+
+@intrinsic(lambda x, C, out: np.sum((x[:, None] - C) ** 2, axis=0, out=out))
+def squared_distances(context: Any, x: Any, C: Any, out: Any) -> Any:
+    """out (m) ← ‖x − c‖² for contiguous x (p) and the columns c of C (p, m), m a multiple of 16."""
+    return _tile_sums(context, x, C, out, _squared_difference)
 
 
 def _over_rows(kinds: Any, start: float, term: Callable[..., Any], plus: Callable[..., Any]) -> Any:
