@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .least_squares.linear_regression import LinearRegression as LinearRegression
     from .logistic.cv import LogisticRegressionCV as LogisticRegressionCV
     from .logistic.regression import LogisticRegression as LogisticRegression
+    from .ridge.bayesian import BayesianRidge as BayesianRidge
     from .ridge.classifier import RidgeClassifier as RidgeClassifier
     from .ridge.classifier import RidgeClassifierCV as RidgeClassifierCV
     from .ridge.cv import RidgeCV as RidgeCV

@@ -1,0 +1,333 @@
+r"""Bayesian ridge regression: both strengths of ridge chosen by the evidence
+
+    y ~ N(Xw + b, I/α),    w ~ N(0, I/λ),    α ~ Gamma(α₁, α₂),    λ ~ Gamma(λ₁, λ₂)         (1)
+
+α is the precision of the noise, λ that of the weights. Let A, c be the rows √s_i [x_i − x̄, y_i − ȳ]
+and S = Σ s_i. Given α and λ, the weights have a normal posterior, and its mean is ridge regression
+with the penalty λ/α:
+
+    Σ = (α AᵀA + λI)⁻¹,      w = α Σ Aᵀc                                                     (2)
+
+The evidence is the density of y when the weights are integrated out; with the priors of (1),
+
+    log p = ½ (p log λ + S log α − α ‖c − Aw‖² − λ ‖w‖² + log |Σ| − S log 2π)
+            + λ₁ log λ − λ₂ λ + α₁ log α − α₂ α                                              (3)
+
+Its derivatives in α and λ are zero where, with γ the number of weights that the data determine,
+
+    γ = Σ_i α m_i / (α m_i + λ),   λ = (γ + 2λ₁) / (‖w‖² + 2λ₂),   α = (S − γ + 2α₁) / (‖c − Aw‖² + 2α₂)   (4)
+
+which is repeated until w is at rest. m_i are the eigenvalues of AᵀA = V diag(m) Vᵀ: computed once,
+they make (2), (3) and (4) sums over i. With z_i the part of c along A v_i and ρ = λ/α,
+
+    w = Σ_i v_i √m_i z_i / (m_i + ρ),      ‖c − Aw‖² = rest + Σ_i (ρ z_i / (m_i + ρ))²       (5)
+
+MacKay, Bayesian interpolation (1992); Tipping, Sparse Bayesian learning and the relevance vector
+machine (2001).
+"""
+
+import math
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import BayesianRidge as Reference
+
+from mlreplica.core.card import Card
+from mlreplica.core.compat import Interval
+from mlreplica.core.iterate import CallbackSupport, attributes_set_by, iterate
+from mlreplica.core.linalg import EPS
+from mlreplica.core.linear import LinearPrediction, training_rows, weighted_rows
+from mlreplica.core.validation import ValidatedOnce, new_rows, refuse_overflow
+
+CLEAR = 1e-6  # least eigenvalue of AᵀA, relative to the largest, that keeps ten digits
+
+
+class Spectrum(NamedTuple):
+    """What (5) asks of A and c."""
+
+    m: np.ndarray  # (k,), the eigenvalues that need not be zero
+    V: np.ndarray  # (p, k)
+    z: np.ndarray  # (k,)
+    rest: float  # ‖c‖² − ‖z‖², without cancellation
+
+    @classmethod
+    def of(cls, A, c):
+        """By the eigenvalues of AᵀA where they are exact enough, else by the singular values of A."""
+        if A.shape[0] > A.shape[1]:
+            m, V = np.linalg.eigh(A.T @ A)
+            if m[0] > CLEAR * m[-1]:
+                w = V @ ((c @ A @ V) / m)
+                r = c - A @ w
+                return cls(m, V, (w @ V) * np.sqrt(m), float(r @ r))
+        U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+        z = c @ U
+        r = c - U @ z
+        return cls(sigma**2, Vt.T, z, float(r @ r))
+
+
+class EvidenceState(NamedTuple):
+    """α, λ and what they make of the weights."""
+
+    w: np.ndarray
+    alpha: float
+    lambda_: float
+    determined: float  # γ of (4) that led here
+    score: float  # (3)
+    step: float  # Σ |change of w| in the step before
+
+
+def maximise_evidence(spectrum, S, alpha, lambda_, priors):
+    """Yield the EvidenceState indefinitely, first at the given α and λ; priors α₁, α₂, λ₁, λ₂."""
+    m, V, z, rest = spectrum
+    p, (a1, a2, l1, l2), determined, step, w_old = len(V), priors, 0.0, np.inf, np.inf
+    while True:
+        ratio = lambda_ / alpha
+        along = np.sqrt(m) * z / (m + ratio)
+        w, w_sq = V @ along, float(along @ along)
+        sse = rest + float(np.sum((ratio * z / (m + ratio)) ** 2))  # (5)
+        logdet = -float(np.log(lambda_ + alpha * m).sum()) - (p - len(m)) * math.log(lambda_)
+        score = p * math.log(lambda_) + S * math.log(alpha) - alpha * sse - lambda_ * w_sq
+        score = 0.5 * (score + logdet - S * math.log(2.0 * math.pi))  # (3)
+        score += l1 * math.log(lambda_) - l2 * lambda_ + a1 * math.log(alpha) - a2 * alpha
+        yield EvidenceState(w, alpha, lambda_, determined, score, step)
+        step, w_old = float(np.abs(w - w_old).sum()), w
+        determined = float(np.sum(alpha * m / (lambda_ + alpha * m)))  # (4)
+        lambda_ = (determined + 2.0 * l1) / (w_sq + 2.0 * l2)
+        alpha = (S - determined + 2.0 * a1) / (sse + 2.0 * a2)
+
+
+class BayesianRidge(
+    CallbackSupport, LinearPrediction, RegressorMixin, ValidatedOnce, BaseEstimator
+):
+    r"""Ridge regression that chooses its penalty, and knows how certain it is.
+
+    The weights have the prior :math:`N(0, I/\lambda)`, the noise has the precision :math:`\alpha`,
+    and both numbers have gamma priors. They are chosen to maximise the evidence, the density of the
+    data when the weights are integrated out. The weights are those of ridge regression with the
+    penalty :math:`\lambda/\alpha`.
+
+    Parameters
+    ----------
+    max_iter : int, default=300
+        The most steps.
+    tol : float, default=1e-3
+        Stop when the weights have changed by at most this in a step, in sum.
+    alpha_1, alpha_2 : float, default=1e-6
+        Shape and rate of the prior of α.
+    lambda_1, lambda_2 : float, default=1e-6
+        Shape and rate of the prior of λ.
+    alpha_init : float, default=None
+        First α; None: one over the variance of y.
+    lambda_init : float, default=None
+        First λ; None: 1.
+    compute_score : bool, default=False
+        Keep the logarithm of the evidence in `scores_`.
+    fit_intercept : bool, default=True
+        Fit b; otherwise b = 0.
+    copy_X : bool, default=True
+        Without effect: X is never written to.
+    verbose : bool or int, default=False
+        Write a line for every so many steps.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Posterior mean of w.
+    intercept_ : float
+        b.
+    alpha_ : float
+        Precision of the noise.
+    lambda_ : float
+        Precision of the weights.
+    sigma_ : ndarray of shape (n_features, n_features)
+        Posterior covariance of w.
+    scores_ : ndarray of shape (n_iter_ + 1,)
+        Logarithm of the evidence before each step and at the end; empty without `compute_score`.
+    n_iter_ : int
+        Steps.
+    X_offset_ : ndarray of shape (n_features,)
+        Mean of the columns, or zeros without `fit_intercept`.
+    X_scale_ : ndarray of shape (n_features,)
+        Ones.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X has any.
+
+    Examples
+    --------
+    >>> from mlreplica.linear_model import BayesianRidge
+    >>> model = BayesianRidge().fit([[0, 0], [1, 1], [2, 2]], [0, 1, 2])
+    >>> model.predict([[1, 1]]).round(6)
+    array([1.])
+    >>> mean, std = model.predict([[1, 1], [5, 5]], return_std=True)
+    >>> bool(std[0] < std[1])
+    True
+    """
+
+    card = Card(
+        page="ridge",
+        checks="linear",
+        onnx="linear",
+        use="a number with an error bar, from correlated columns, without choosing a penalty",
+        good="chooses the penalty from the training rows alone; a deviation for every prediction",
+        bad="keeps all columns; trusts normal noise and one prior for all weights",
+        time="O(n p min(n, p)), then O(p min(n, p)) per step",
+        memory="O(n p + p²)",
+        instead="RidgeCV to choose by prediction, BayesianLinearRegression to draw the penalty too",
+    )
+
+    _parameter_constraints = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "alpha_1": [Interval(Real, 0, None, closed="left")],
+        "alpha_2": [Interval(Real, 0, None, closed="left")],
+        "lambda_1": [Interval(Real, 0, None, closed="left")],
+        "lambda_2": [Interval(Real, 0, None, closed="left")],
+        "alpha_init": [None, Interval(Real, 0, None, closed="left")],
+        "lambda_init": [None, Interval(Real, 0, None, closed="left")],
+        "compute_score": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        max_iter=300,
+        tol=1e-3,
+        alpha_1=1e-6,
+        alpha_2=1e-6,
+        lambda_1=1e-6,
+        lambda_2=1e-6,
+        alpha_init=None,
+        lambda_init=None,
+        compute_score=False,
+        fit_intercept=True,
+        copy_X=True,
+        verbose=False,
+    ):
+        self.max_iter = max_iter
+        self.tol = tol
+        self.alpha_1 = alpha_1
+        self.alpha_2 = alpha_2
+        self.lambda_1 = lambda_1
+        self.lambda_2 = lambda_2
+        self.alpha_init = alpha_init
+        self.lambda_init = lambda_init
+        self.compute_score = compute_score
+        self.fit_intercept = fit_intercept
+        self.copy_X = copy_X
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Choose α and λ, and with them w and b.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Target.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights s ≥ 0: a weight of 2 stands for two equal rows, 0 for none.
+
+        Returns
+        -------
+        self : BayesianRidge
+            The fitted estimator.
+        """
+        self._validate_params()
+        X, y = training_rows(self, X, y, False)
+        kind = X.dtype
+        X, y, s = weighted_rows(X.astype(np.float64, copy=False), y, sample_weight)
+        if len(s) == 0:
+            raise ValueError("sample_weight is zero for every row; give at least one row a weight.")
+        S, p = float(s.sum()), X.shape[1]
+        y_mean = float(s @ y) / S
+        variance = float(s @ (y - y_mean) ** 2) / S
+        x_mean = s @ X / S if self.fit_intercept else np.zeros(p)
+        root, y_mean = np.sqrt(s), y_mean if self.fit_intercept else 0.0
+        spectrum = Spectrum.of(root[:, None] * (X - x_mean), root * (y - y_mean))
+        alpha, lambda_ = self.alpha_init, self.lambda_init
+        states = maximise_evidence(
+            spectrum,
+            S,
+            1.0 / (variance + EPS) if alpha is None else max(float(alpha), EPS),
+            1.0 if lambda_ is None else max(float(lambda_), EPS),
+            (self.alpha_1, self.alpha_2, self.lambda_1, self.lambda_2),
+        )
+        scores = [next(states).score]
+
+        def stepped():
+            for state in states:
+                scores.append(state.score)
+                yield state
+
+        def publish(state):
+            return attributes_set_by(
+                self, lambda model: model._publish(state, scores, spectrum, x_mean, y_mean, kind)
+            )
+
+        state = iterate(
+            self,
+            stepped(),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            watch="step",
+            unit="steps",
+            advice=None,
+            publish=publish,
+            X=X,
+            y=y,
+            verbose=int(self.verbose),
+        )
+        self._publish(state, scores, spectrum, x_mean, y_mean, kind)
+        return self
+
+    def _publish(self, state, scores, spectrum, x_mean, y_mean, kind):
+        """Set the fitted attributes, in the precision of X."""
+        m, V, *_ = spectrum
+        self.alpha_, self.lambda_ = state.alpha, state.lambda_
+        inverse = 1.0 / (state.alpha * m + state.lambda_)
+        if len(m) < len(V):  # the other directions keep the prior's variance, 1/λ
+            inverse -= 1.0 / state.lambda_
+        sigma = (V * inverse) @ V.T
+        if len(m) < len(V):
+            sigma.flat[:: len(V) + 1] += 1.0 / state.lambda_
+        self.sigma_, self.coef_ = sigma.astype(kind, copy=False), state.w.astype(kind, copy=False)
+        self.intercept_ = kind.type(y_mean - x_mean @ state.w) if self.fit_intercept else 0.0
+        self.X_offset_, self.X_scale_ = x_mean.astype(kind), np.ones(len(x_mean), dtype=kind)
+        self.scores_ = np.array(scores) if self.compute_score else []
+        refuse_overflow(self, coef_=self.coef_, intercept_=self.intercept_, sigma_=self.sigma_)
+
+    def predict(self, X, return_std=False):
+        """The mean of the predictive distribution at each row, and its standard deviation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        return_std : bool, default=False
+            Whether to return the standard deviation too: of a new y, from uncertain weights and
+            from the noise.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        std : ndarray of shape (n_samples,)
+            Only if asked for.
+        """
+        X = new_rows(self, X)
+        mean = X @ self.coef_ + self.intercept_
+        if not return_std:
+            return mean
+        D = X - self.X_offset_
+        line = np.einsum("ij,ij->i", D @ self.sigma_, D)
+        return mean, np.sqrt(line + X.dtype.type(1.0 / self.alpha_))
+
+
+Reference.register(BayesianRidge)
