@@ -39,7 +39,7 @@ def fold_path(model, X, y, train, test):
 
 
 def errors(alphas, residuals, wanted):
-    """The mean square (8) of residuals at the values of α that are wanted; beyond the ends, as there."""
+    """The mean square (8) of residuals at the wanted values of α; that of the ends beyond them."""
     own = np.einsum("ki,ki->k", residuals, residuals)
     if len(alphas) == 1:
         return np.full(len(wanted), own[0] / residuals.shape[1])
@@ -201,9 +201,7 @@ class LarsCV(LarsFit):
             What is routed to whom.
         """
         mapping = MethodMapping().add(caller="fit", callee="split")
-        return MetadataRouter(owner=self).add(
-            splitter=check_cv(self.cv), method_mapping=mapping
-        )
+        return MetadataRouter(owner=self).add(splitter=check_cv(self.cv), method_mapping=mapping)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -95,7 +95,7 @@ class LarsFit(
             found["active_"] = [path[-1].active.tolist() for path in paths]
             found["coef_path_"] = [stacked(path, kind) for path in paths]
         if self.method == "lasso":
-            gaps = certify(problem, rows, found["coef_"], alpha, self.positive)
+            gaps = certify(problem, rows, found["coef_"].astype(float), alpha, self.positive)
             off = found["intercept_"] - (problem.y_mean - found["coef_"] @ problem.x_mean)
             found["dual_gap_"] = gaps + (0.5 * off**2 if self.fit_intercept else 0.0)
             self.certificate_ = float(found["dual_gap_"].sum())
@@ -109,7 +109,6 @@ def certify(problem, rows, W, alpha, positive):
     """The duality gap of the lasso for the weights W at α, one of each target."""
     gaps = []
     for c, size, y, w in zip(problem.c, problem.size, problem.y, W, strict=True):
-        w = w.astype(np.float64)
         if problem.whole:
             u, ry = c - problem.G @ w, float(size - c @ w)
             rr = max(ry - float(w @ u), 0.0)
@@ -188,7 +187,6 @@ class Lars(LarsFit):
         bad="sensitive to noise in correlated columns; minimises no objective",
         time="O(n p) per column that enters",
         memory="O(p min(n, p))",
-        scale_target=False,
         instead="LassoLars for an objective and a certificate, Lasso for one alpha",
     )
 
@@ -327,7 +325,7 @@ class LassoLars(Lars):
         good="exact; selects columns; gives the whole path; a certificate bounds its error",
         bad="a step per column: slow where many columns are used; of correlated ones keeps one",
         time="O(n p) per column that enters or leaves",
-        instead="Lasso for one alpha, LassoLarsCV to choose alpha, ElasticNet for correlated columns",
+        instead="Lasso for one alpha, LassoLarsCV to choose it, ElasticNet for correlated columns",
     )
 
     method = "lasso"

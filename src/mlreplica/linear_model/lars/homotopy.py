@@ -171,7 +171,7 @@ class Active:
 
     def leave(self, j):
         """Take j out."""
-        k, i = self.k, int((self.F == j).argmax())
+        k, i = self.k, int(np.flatnonzero(self.F == j)[0])
         z = self.Z[i].copy()
         leave(self.L, k, i)
         self.Z[i : k - 1], self.order[i : k - 1] = self.Z[i + 1 : k], self.order[i + 1 : k].copy()
@@ -202,9 +202,7 @@ class Active:
         self.d[j] += delta
 
 
-def homotopy(
-    rows, c, *, lasso=True, positive=False, alpha_min=0.0, max_iter=500, eps=DEPENDENT
-):
+def homotopy(rows, c, *, lasso=True, positive=False, alpha_min=0.0, max_iter=500, eps=DEPENDENT):
     """Yield the LarsState at the largest α, then at every event down to `alpha_min`.
 
     Ends early after `max_iter` events. The arrays of a state are not touched again.
@@ -223,7 +221,9 @@ def homotopy(
             alpha, first = max(at, alpha_min), False
             w = active.v - alpha * active.d
             if last:
-                yield LarsState(alpha, w, active.F.copy(), -1, False, done, shared(active, positive, noise))
+                yield LarsState(
+                    alpha, w, active.F.copy(), -1, False, done, shared(active, positive, noise)
+                )
             else:
                 w[j] = 0.0
                 yield LarsState(alpha, w, active.F.copy(), j, bool(entering), done, 0)

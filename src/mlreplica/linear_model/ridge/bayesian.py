@@ -15,7 +15,8 @@ The evidence is the density of y when the weights are integrated out; with the p
 
 Its derivatives in α and λ are zero where, with γ the number of weights that the data determine,
 
-    γ = Σ_i α m_i / (α m_i + λ),   λ = (γ + 2λ₁) / (‖w‖² + 2λ₂),   α = (S − γ + 2α₁) / (‖c − Aw‖² + 2α₂)   (4)
+    γ = Σ_i α m_i / (α m_i + λ),                                                             (4)
+    λ = (γ + 2λ₁) / (‖w‖² + 2λ₂),      α = (S − γ + 2α₁) / (‖c − Aw‖² + 2α₂)
 
 which is repeated until w is at rest. m_i are the eigenvalues of AᵀA = V diag(m) Vᵀ: computed once,
 they make (2), (3) and (4) sums over i. With z_i the part of c along A v_i and ρ = λ/α,
@@ -54,7 +55,7 @@ class Spectrum(NamedTuple):
 
     @classmethod
     def of(cls, A, c):
-        """By the eigenvalues of AᵀA where they are exact enough, else by the singular values of A."""
+        """By the eigenvalues of AᵀA where they are exact enough, else by an SVD of A."""
         if A.shape[0] > A.shape[1]:
             m, V = np.linalg.eigh(A.T @ A)
             if m[0] > CLEAR * m[-1]:
@@ -244,8 +245,6 @@ class BayesianRidge(
         X, y = training_rows(self, X, y, False)
         kind = X.dtype
         X, y, s = weighted_rows(X.astype(np.float64, copy=False), y, sample_weight)
-        if len(s) == 0:
-            raise ValueError("sample_weight is zero for every row; give at least one row a weight.")
         S, p = float(s.sum()), X.shape[1]
         y_mean = float(s @ y) / S
         variance = float(s @ (y - y_mean) ** 2) / S
