@@ -38,7 +38,7 @@ def log_evidence(A, c, alpha, lambda_):
 def test_the_score_is_the_density_of_the_target(seed, shape):
     rng = np.random.default_rng(seed)
     A, c, (alpha, lambda_) = rng.normal(size=shape), rng.normal(size=shape[0]), 0.1 + rng.random(2)
-    state = next(maximise_evidence(Spectrum.of(A, c), shape[0], alpha, lambda_, FLAT))
+    state = next(maximise_evidence(Spectrum.of(A, c), shape[0], lambda_, alpha, FLAT))
     assert_allclose(state.score, log_evidence(A, c, alpha, lambda_), rtol=1e-9)
 
 
@@ -50,7 +50,7 @@ def test_where_it_ends_the_slope_of_the_evidence_is_zero(seed, shape):
     spectrum, step = Spectrum.of(X, y), 1e-4
 
     def score(a, b):
-        start = model.alpha_ * np.exp(a * step), model.lambda_ * np.exp(b * step)
+        start = model.lambda_ * np.exp(b * step), model.alpha_ * np.exp(a * step)
         return next(maximise_evidence(spectrum, len(y), *start, (1e-6,) * 4)).score
 
     assert abs(score(1, 0) - score(-1, 0)) / (2 * step) < 1e-3
@@ -97,8 +97,8 @@ def test_the_spectrum_is_exact_whatever_the_condition_number(least):
     U, V = (np.linalg.qr(rng.normal(size=(n, 5)))[0] for n in (30, 5))
     sigma, c = np.geomspace(1.0, least, 5), rng.normal(size=30)
     found = Spectrum.of((U * sigma) @ V.T, c)
-    order = np.argsort(-found.m)
-    assert_allclose(np.sqrt(found.m[order]), sigma, rtol=1e-6)
+    order = np.argsort(-found.lam)
+    assert_allclose(np.sqrt(found.lam[order]), sigma, rtol=1e-6)
     assert_allclose(np.abs(found.z[order]), np.abs(c @ U), rtol=1e-6)
     assert_allclose(found.rest, np.sum((c - U @ (c @ U)) ** 2))
 

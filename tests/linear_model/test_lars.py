@@ -80,6 +80,7 @@ def test_the_path_is_optimal_where_columns_tie_or_are_equal(seed, positive, gram
         found = lars_path(X, y, method="lasso", positive=positive, Gram=gram, return_n_iter=True)
     alphas, _, W, events = found
     assert alphas[-1] == 0.0
+    assert (alphas[1:] < (1 - 1e-13) * alphas[:-1]).all()  # events at one α are one point
     assert events < 100
     for alpha, w in zip(alphas, W.T, strict=True):
         assert misses(X, y, w, alpha, positive) <= 1e-12 * max(1.0, alphas[0])

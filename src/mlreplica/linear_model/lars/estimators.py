@@ -317,7 +317,7 @@ class LassoLars(Lars):
     >>> from mlreplica.linear_model import LassoLars
     >>> model = LassoLars(alpha=0.1).fit([[0, 0], [1, 1], [2, 3]], [0, 1, 2])
     >>> model.coef_.round(4), round(float(model.intercept_), 4), model.certificate_ < 1e-14
-    (array([0.   , 0.579]), 0.2281, True)
+    (array([0.    , 0.5786]), 0.2286, True)
     """
 
     card = Lars.card.but(

@@ -16,9 +16,9 @@ The first condition is a linear system, and its solution is linear in α:
 v is least squares on F; e, what it leaves unexplained, is zero on F. (3) holds until another part
 of (2) fails as α falls. A column outside F catches up, u_j = ±α, at
 
-    α_j = |e_j| / (1 − s a_j),      s = sign(e_j),                                           (4)
+    α_j = |e_j| / (1 − sign(e_j) a_j)                                                        (4)
 
-and enters F with the sign s. A column whose v_k has the wrong sign has the weight zero at
+and enters F with the sign of e_j. A column whose v_k has the wrong sign has the weight zero at
 
     α_k = v_k / d_k                                                                          (5)
 
@@ -36,7 +36,7 @@ where j enters or leaves: one product with X, whatever the size of F. h comes fr
 factor LLᵀ = G_FF, which gains a row or loses one (`lasso/face.py`).
 
 Least angle regression is the same without (5): columns stay, whatever their signs become. With
-w ≥ 0 asked for, only s = 1 counts in (4).
+w ≥ 0 asked for, only columns with e_j > 0 count in (4).
 
 Several events at the same α are taken one after the other, the column of the least index first:
 steps of length zero, which by a theorem of Murty end at an F for which (2) holds below α. A column
@@ -82,9 +82,9 @@ def next_event(e, a, v, d, sign, q, noise, alpha, lasso, positive):
         if sign[j] == 0.0:
             size = e[j] if positive else abs(e[j])
             if size > noise[j]:
-                t = ratio(size, 1.0 - (a[j] if e[j] > 0.0 else -a[j]), alpha)
+                t = ratio(size, 1.0 - (a[j] if e[j] > 0.0 else -a[j]), alpha)  # (4)
         elif lasso and -v[j] * sign[j] * q[j] > noise[j]:
-            t = ratio(abs(v[j]), abs(d[j]), alpha)
+            t = ratio(abs(v[j]), abs(d[j]), alpha)  # (5)
         if t > at:
             at, best = t, j
     return at, best
@@ -100,7 +100,7 @@ def ratio(size, slope, alpha):
 def change(e, a, g, v, d, F, h, tau, delta):
     """Update (7) but for v_j and d_j."""
     for j in range(len(e)):
-        e[j] -= tau * g[j]
+        e[j] -= tau * g[j]  # (7)
         a[j] += delta * g[j]
     for b in range(len(F)):
         v[F[b]] -= tau * h[b]
@@ -171,7 +171,7 @@ class Active:
 
     def leave(self, j):
         """Take j out."""
-        k, i = self.k, int(np.flatnonzero(self.F == j)[0])
+        k, i = self.k, self.F.tolist().index(j)
         z = self.Z[i].copy()
         leave(self.L, k, i)
         self.Z[i : k - 1], self.order[i : k - 1] = self.Z[i + 1 : k], self.order[i + 1 : k].copy()

@@ -102,11 +102,11 @@ def lars_path(
     --------
     >>> import numpy as np
     >>> from mlreplica.linear_model import lars_path
-    >>> X = np.array([[-1.0, 2.0], [0.0, -1.0], [1.0, -1.0]])
-    >>> alphas, active, coefs = lars_path(X, np.array([-1.0, 0.0, 1.0]), method="lasso")
+    >>> X, y = np.array([[-1.0, 2.0], [0.0, -1.0], [1.0, -1.0]]), np.array([-1.0, 0.0, 1.0])
+    >>> alphas, active, coefs = lars_path(X, y, method="lasso", alpha_min=0.1)
     >>> alphas.round(3), active, coefs.round(3)
-    (array([1.   , 0.333, 0.   ]), [1, 0], array([[ 0.   ,  0.   ,  1.   ],
-           [ 0.   , -0.333,  0.   ]]))
+    (array([1.   , 0.333, 0.1  ]), [1, 0], array([[ 0.   ,  0.   ,  0.7  ],
+           [ 0.   , -0.333, -0.1  ]]))
     """
     if X is None:
         if Gram is None or Gram is False:

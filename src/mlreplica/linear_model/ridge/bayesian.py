@@ -1,27 +1,28 @@
 r"""Bayesian ridge regression: both strengths of ridge chosen by the evidence
 
-    y ~ N(Xw + b, I/α),    w ~ N(0, I/λ),    α ~ Gamma(α₁, α₂),    λ ~ Gamma(λ₁, λ₂)         (1)
+    y ~ N(Xw + b, I/β),    w ~ N(0, I/α),    β ~ Gamma(a₁, a₂),    α ~ Gamma(l₁, l₂)         (3)
 
-α is the precision of the noise, λ that of the weights. Let A, c be the rows √s_i [x_i − x̄, y_i − ȳ]
-and S = Σ s_i. Given α and λ, the weights have a normal posterior, and its mean is ridge regression
-with the penalty λ/α:
+β is the precision of the noise (`alpha_`, as scikit-learn names it), α that of the weights
+(`lambda_`). Let A, t be the rows √s_i [x_i − x̄, y_i − ȳ] and S = Σ s_i. Given α and β, the weights
+have a normal posterior, and its mean is ridge regression with the penalty α/β:
 
-    Σ = (α AᵀA + λI)⁻¹,      w = α Σ Aᵀc                                                     (2)
+    Σ = (β AᵀA + αI)⁻¹,      w = β Σ Aᵀt                                                     (4)
 
-The evidence is the density of y when the weights are integrated out; with the priors of (1),
+The evidence is the density of y when the weights are integrated out; with the priors of (3),
 
-    log p = ½ (p log λ + S log α − α ‖c − Aw‖² − λ ‖w‖² + log |Σ| − S log 2π)
-            + λ₁ log λ − λ₂ λ + α₁ log α − α₂ α                                              (3)
+    log p = ½ (p log α + S log β − β ‖t − Aw‖² − α ‖w‖² + log |Σ| − S log 2π)                (5)
+            + a₁ log β − a₂ β + l₁ log α − l₂ α
 
-Its derivatives in α and λ are zero where, with γ the number of weights that the data determine,
+Its derivatives in α and β are zero where, with γ the number of weights that the data determine and
+λ_i the eigenvalues of AᵀA,
 
-    γ = Σ_i α m_i / (α m_i + λ),                                                             (4)
-    λ = (γ + 2λ₁) / (‖w‖² + 2λ₂),      α = (S − γ + 2α₁) / (‖c − Aw‖² + 2α₂)
+    γ = Σ_i β λ_i / (β λ_i + α),                                                             (6)
+    α = (γ + 2l₁) / (‖w‖² + 2l₂),      β = (S − γ + 2a₁) / (‖t − Aw‖² + 2a₂)
 
-which is repeated until w is at rest. m_i are the eigenvalues of AᵀA = V diag(m) Vᵀ: computed once,
-they make (2), (3) and (4) sums over i. With z_i the part of c along A v_i and ρ = λ/α,
+which is repeated until w is at rest. With AᵀA = V diag(λ) Vᵀ, computed once, all of this is sums
+over i: let z_i be the part of t along column i of A V, and ρ = α/β,
 
-    w = Σ_i v_i √m_i z_i / (m_i + ρ),      ‖c − Aw‖² = rest + Σ_i (ρ z_i / (m_i + ρ))²       (5)
+    w = V v,   v_i = √λ_i z_i / (λ_i + ρ),      ‖t − Aw‖² = rest + Σ_i (ρ z_i / (λ_i + ρ))²  (7)
 
 MacKay, Bayesian interpolation (1992); Tipping, Sparse Bayesian learning and the relevance vector
 machine (2001).
@@ -46,57 +47,57 @@ CLEAR = 1e-6  # least eigenvalue of AᵀA, relative to the largest, that keeps t
 
 
 class Spectrum(NamedTuple):
-    """What (5) asks of A and c."""
+    """What (7) asks of A and t."""
 
-    m: np.ndarray  # (k,), the eigenvalues that need not be zero
+    lam: np.ndarray  # (k,), the eigenvalues that need not be zero
     V: np.ndarray  # (p, k)
     z: np.ndarray  # (k,)
-    rest: float  # ‖c‖² − ‖z‖², without cancellation
+    rest: float  # ‖t‖² − ‖z‖², without cancellation
 
     @classmethod
-    def of(cls, A, c):
+    def of(cls, A, t):
         """By the eigenvalues of AᵀA where they are exact enough, else by an SVD of A."""
         if A.shape[0] > A.shape[1]:
-            m, V = np.linalg.eigh(A.T @ A)
-            if m[0] > CLEAR * m[-1]:
-                w = V @ ((c @ A @ V) / m)
-                r = c - A @ w
-                return cls(m, V, (w @ V) * np.sqrt(m), float(r @ r))
+            lam, V = np.linalg.eigh(A.T @ A)
+            if lam[0] > CLEAR * lam[-1]:
+                w = V @ ((t @ A @ V) / lam)
+                r = t - A @ w
+                return cls(lam, V, (w @ V) * np.sqrt(lam), float(r @ r))
         U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
-        z = c @ U
-        r = c - U @ z
+        z = t @ U
+        r = t - U @ z
         return cls(sigma**2, Vt.T, z, float(r @ r))
 
 
 class EvidenceState(NamedTuple):
-    """α, λ and what they make of the weights."""
+    """The two precisions, and what they make of the weights."""
 
     w: np.ndarray
-    alpha: float
-    lambda_: float
-    determined: float  # γ of (4) that led here
-    score: float  # (3)
+    alpha: float  # of the weights
+    beta: float  # of the noise
+    determined: float  # γ of (6) that led here
+    score: float  # (5)
     step: float  # Σ |change of w| in the step before
 
 
-def maximise_evidence(spectrum, S, alpha, lambda_, priors):
-    """Yield the EvidenceState indefinitely, first at the given α and λ; priors α₁, α₂, λ₁, λ₂."""
-    m, V, z, rest = spectrum
+def maximise_evidence(spectrum, S, alpha, beta, priors):
+    """Yield the EvidenceState indefinitely, first at the given α and β; priors a₁, a₂, l₁, l₂."""
+    lam, V, z, rest = spectrum
     p, (a1, a2, l1, l2), determined, step, w_old = len(V), priors, 0.0, np.inf, np.inf
     while True:
-        ratio = lambda_ / alpha
-        along = np.sqrt(m) * z / (m + ratio)
-        w, w_sq = V @ along, float(along @ along)
-        sse = rest + float(np.sum((ratio * z / (m + ratio)) ** 2))  # (5)
-        logdet = -float(np.log(lambda_ + alpha * m).sum()) - (p - len(m)) * math.log(lambda_)
-        score = p * math.log(lambda_) + S * math.log(alpha) - alpha * sse - lambda_ * w_sq
-        score = 0.5 * (score + logdet - S * math.log(2.0 * math.pi))  # (3)
-        score += l1 * math.log(lambda_) - l2 * lambda_ + a1 * math.log(alpha) - a2 * alpha
-        yield EvidenceState(w, alpha, lambda_, determined, score, step)
+        rho = alpha / beta
+        v = np.sqrt(lam) * z / (lam + rho)
+        w, w_sq = V @ v, float(v @ v)
+        r_sq = rest + float(np.sum((rho * z / (lam + rho)) ** 2))  # (7)
+        logdet = -float(np.log(beta * lam + alpha).sum()) - (p - len(lam)) * math.log(alpha)
+        score = p * math.log(alpha) + S * math.log(beta) - beta * r_sq - alpha * w_sq
+        score = 0.5 * (score + logdet - S * math.log(2.0 * math.pi))  # (5)
+        score += a1 * math.log(beta) - a2 * beta + l1 * math.log(alpha) - l2 * alpha
+        yield EvidenceState(w, alpha, beta, determined, score, step)
         step, w_old = float(np.abs(w - w_old).sum()), w
-        determined = float(np.sum(alpha * m / (lambda_ + alpha * m)))  # (4)
-        lambda_ = (determined + 2.0 * l1) / (w_sq + 2.0 * l2)
-        alpha = (S - determined + 2.0 * a1) / (sse + 2.0 * a2)
+        determined = float(np.sum(beta * lam / (beta * lam + alpha)))  # (6)
+        alpha = (determined + 2.0 * l1) / (w_sq + 2.0 * l2)
+        beta = (S - determined + 2.0 * a1) / (r_sq + 2.0 * a2)
 
 
 class BayesianRidge(
@@ -104,7 +105,7 @@ class BayesianRidge(
 ):
     r"""Ridge regression that chooses its penalty, and knows how certain it is.
 
-    The weights have the prior :math:`N(0, I/\lambda)`, the noise has the precision :math:`\alpha`,
+    The noise has the precision :math:`\alpha`, the weights have the prior :math:`N(0, I/\lambda)`,
     and both numbers have gamma priors. They are chosen to maximise the evidence, the density of the
     data when the weights are integrated out. The weights are those of ridge regression with the
     penalty :math:`\lambda/\alpha`.
@@ -169,7 +170,7 @@ class BayesianRidge(
     """
 
     card = Card(
-        page="ridge",
+        page="bayesian-regression",
         checks="linear",
         onnx="linear",
         use="a number with an error bar, from correlated columns, without choosing a penalty",
@@ -251,12 +252,12 @@ class BayesianRidge(
         x_mean = s @ X / S if self.fit_intercept else np.zeros(p)
         root, y_mean = np.sqrt(s), y_mean if self.fit_intercept else 0.0
         spectrum = Spectrum.of(root[:, None] * (X - x_mean), root * (y - y_mean))
-        alpha, lambda_ = self.alpha_init, self.lambda_init
+        noise, weights = self.alpha_init, self.lambda_init
         states = maximise_evidence(
             spectrum,
             S,
-            1.0 / (variance + EPS) if alpha is None else max(float(alpha), EPS),
-            1.0 if lambda_ is None else max(float(lambda_), EPS),
+            1.0 if weights is None else max(float(weights), EPS),
+            1.0 / (variance + EPS) if noise is None else max(float(noise), EPS),
             (self.alpha_1, self.alpha_2, self.lambda_1, self.lambda_2),
         )
         scores = [next(states).score]
@@ -289,14 +290,14 @@ class BayesianRidge(
 
     def _publish(self, state, scores, spectrum, x_mean, y_mean, kind):
         """Set the fitted attributes, in the precision of X."""
-        m, V, *_ = spectrum
-        self.alpha_, self.lambda_ = state.alpha, state.lambda_
-        inverse = 1.0 / (state.alpha * m + state.lambda_)
-        if len(m) < len(V):  # the other directions keep the prior's variance, 1/λ
-            inverse -= 1.0 / state.lambda_
+        lam, V, *_ = spectrum
+        self.alpha_, self.lambda_ = state.beta, state.alpha
+        inverse = 1.0 / (state.beta * lam + state.alpha)
+        if len(lam) < len(V):  # the other directions keep the prior's variance, 1/α
+            inverse -= 1.0 / state.alpha
         sigma = (V * inverse) @ V.T
-        if len(m) < len(V):
-            sigma.flat[:: len(V) + 1] += 1.0 / state.lambda_
+        if len(lam) < len(V):
+            sigma.flat[:: len(V) + 1] += 1.0 / state.alpha
         self.sigma_, self.coef_ = sigma.astype(kind, copy=False), state.w.astype(kind, copy=False)
         self.intercept_ = kind.type(y_mean - x_mean @ state.w) if self.fit_intercept else 0.0
         self.X_offset_, self.X_scale_ = x_mean.astype(kind), np.ones(len(x_mean), dtype=kind)
