@@ -111,7 +111,7 @@ class GramRows:
     """G, given for all columns."""
 
     def __init__(self, G):
-        self.G, self.q, self.width = G, G.diagonal(), len(G)
+        self.G, self.q, self.width = G, G.diagonal().copy(), len(G)
 
     def row(self, j):
         """What is kept of column j while it is in F."""

@@ -205,7 +205,7 @@ def path_states(rows, c, method, positive, alpha_min, max_iter, eps):
         rows,
         c,
         lasso=method == "lasso",
-        positive=positive,
+        positive=bool(positive),
         alpha_min=float(alpha_min),
         max_iter=max_iter,
         eps=eps or 0.0,
