@@ -1,6 +1,7 @@
 """Least angle regression and the lasso by its path: the estimators; see `homotopy.py`"""
 
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -14,14 +15,27 @@ from mlreplica.core.compat import Hidden, Interval, StrOptions
 from mlreplica.core.iterate import CallbackSupport, attributes_set_by, iterate
 from mlreplica.core.linear import LinearPrediction, forget_names
 from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain
-from mlreplica.linear_model.lasso.coordinate_descent import blur, duality_gap
+from mlreplica.linear_model.lasso.coordinate_descent import blur, duality_gap, objective
 from mlreplica.linear_model.lasso.problem import LassoProblem, checked_gram
 
 from .path import EPS, asked_gram, path_states, rows_of, stacked, warn_of_ties
 
 
+class JudgedState(NamedTuple):
+    """A LarsState that callbacks see of a lasso: with its objective and gap at the α asked for."""
+
+    alpha: float
+    w: np.ndarray
+    active: np.ndarray
+    column: int
+    entered: bool
+    events: int
+    tied: int
+    objective: float
+    gap: float
+
+
 class LarsFit(
-    CallbackSupport,
     LinearPrediction,
     MultiOutputMixin,
     RegressorMixin,
@@ -49,19 +63,27 @@ class LarsFit(
         gram = checked_gram(asked_gram(self.precompute), X, None, self.fit_intercept)
         problem = LassoProblem(X, Y, None, self.fit_intercept, gram, type(self).__name__)
         rows, paths = rows_of(problem), [[] for _ in problem.c]
+        seen = self.method == "lasso" and getattr(self, "_skl_callbacks", None)
+
+        def judged(state, k):
+            return JudgedState(
+                *state, *certify(problem, rows, {k: state.w}, alpha, self.positive)[0]
+            )
 
         def states():
-            for c, path in zip(problem.c, paths, strict=True):
+            for k, (c, path) in enumerate(zip(problem.c, paths, strict=True)):
                 options = (self.method, self.positive, alpha, max_iter, self.eps)
                 for state in path_states(rows, c, *options):
                     path.append(state)
-                    yield state
+                    yield judged(state, k) if seen else state
                     if not fit_path:
-                        path.clear()
-                        path.append(state)
+                        del path[:-1]
 
         def publish(state):
-            begun = [path or [state._replace(w=0.0 * state.w)] for path in paths]
+            begun = [
+                path or [state._replace(w=0.0 * state.w, active=state.active[:0], events=0)]
+                for path in paths
+            ]
             return attributes_set_by(
                 self, lambda model: model._publish(problem, rows, begun, alpha, fit_path)
             )
@@ -95,7 +117,8 @@ class LarsFit(
             found["active_"] = [path[-1].active.tolist() for path in paths]
             found["coef_path_"] = [stacked(path, kind) for path in paths]
         if self.method == "lasso":
-            gaps = certify(problem, rows, found["coef_"].astype(float), alpha, self.positive)
+            W = dict(enumerate(found["coef_"].astype(float)))
+            gaps = np.array(certify(problem, rows, W, alpha, self.positive))[:, 1]
             off = found["intercept_"] - (problem.y_mean - found["coef_"] @ problem.x_mean)
             found["dual_gap_"] = gaps + (0.5 * off**2 if self.fit_intercept else 0.0)
             self.certificate_ = float(found["dual_gap_"].sum())
@@ -106,9 +129,10 @@ class LarsFit(
 
 
 def certify(problem, rows, W, alpha, positive):
-    """The duality gap of the lasso for the weights W at α, one of each target."""
-    gaps = []
-    for c, size, y, w in zip(problem.c, problem.size, problem.y, W, strict=True):
+    """(objective, duality gap) of the lasso at α for each target k, whose weights are W[k]."""
+    found = []
+    for k, w in W.items():
+        c, size, y = problem.c[k], problem.size[k], problem.y[k]
         if problem.whole:
             u, ry = c - problem.G @ w, float(size - c @ w)
             rr = max(ry - float(w @ u), 0.0)
@@ -116,11 +140,12 @@ def certify(problem, rows, W, alpha, positive):
             r = y - problem.A.product(w)
             u, rr, ry = problem.A.gradient(r), float(r @ r) / len(r), float(r @ y) / len(r)
         gap, *_ = duality_gap(rr, ry, u, w, alpha, 0.0, positive)
-        gaps.append(gap + blur(float(size), np.sqrt(rows.q), w))
-    return np.array(gaps)
+        gap += blur(float(size), np.sqrt(rows.q), w)
+        found.append((objective(rr, w, alpha, 0.0), gap))
+    return found
 
 
-class Lars(LarsFit):
+class Lars(CallbackSupport, LarsFit):
     r"""Least angle regression: columns enter one by one and then keep equal covariances.
 
     With u the covariances of the (centred) columns with the residual and F the columns in use,

@@ -249,6 +249,7 @@ class BayesianRidge(
         S, p = float(s.sum()), X.shape[1]
         y_mean = float(s @ y) / S
         variance = float(s @ (y - y_mean) ** 2) / S
+        refuse_overflow(self, **{"the variance of y": variance})
         x_mean = s @ X / S if self.fit_intercept else np.zeros(p)
         root, y_mean = np.sqrt(s), y_mean if self.fit_intercept else 0.0
         spectrum = Spectrum.of(root[:, None] * (X - x_mean), root * (y - y_mean))
