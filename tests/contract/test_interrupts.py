@@ -28,6 +28,7 @@ MANY = {  # parameters that make a fit of several states
         "Cs": 2, "cv": 2, "l1_ratios": (0.0,), "use_legacy_attributes": False,
         "scoring": "accuracy",
     },
+    "LassoLars": {"alpha": 1e-3},
     "Ridge": {"solver": "sparse_cg"},
     "RidgeClassifier": {"solver": "sparse_cg"},
 }  # fmt: skip

@@ -5,6 +5,13 @@ from typing import TYPE_CHECKING
 from mlreplica.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from .lars.criterion import LassoLarsIC as LassoLarsIC
+    from .lars.cv import LarsCV as LarsCV
+    from .lars.cv import LassoLarsCV as LassoLarsCV
+    from .lars.estimators import Lars as Lars
+    from .lars.estimators import LassoLars as LassoLars
+    from .lars.path import lars_path as lars_path
+    from .lars.path import lars_path_gram as lars_path_gram
     from .lasso.cv import ElasticNetCV as ElasticNetCV
     from .lasso.cv import LassoCV as LassoCV
     from .lasso.elastic_net import ElasticNet as ElasticNet
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
     from .least_squares.linear_regression import LinearRegression as LinearRegression
     from .logistic.cv import LogisticRegressionCV as LogisticRegressionCV
     from .logistic.regression import LogisticRegression as LogisticRegression
+    from .ridge.bayesian import BayesianRidge as BayesianRidge
     from .ridge.classifier import RidgeClassifier as RidgeClassifier
     from .ridge.classifier import RidgeClassifierCV as RidgeClassifierCV
     from .ridge.cv import RidgeCV as RidgeCV
