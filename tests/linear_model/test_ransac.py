@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import mlreplica
 from mlreplica.callbacks import Trace
 from mlreplica.linear_model import LinearRegression, RANSACRegressor, Ridge
 from mlreplica.linear_model.robust import ransac_regressor
@@ -213,6 +214,18 @@ def test_metadata_is_routed():
         inner.set_score_request(sample_weight=True)
         model = RANSACRegressor(inner, random_state=0).fit(X, y, sample_weight=s)
         assert_allclose(model.score(X, y, sample_weight=s), model.estimator_.score(X, y))
+
+
+def test_files_keep_the_model_and_the_inliers(tmp_path):
+    X, y, _ = spoiled()
+    for estimator in (None, LinearRegression()):
+        model = RANSACRegressor(estimator, random_state=0).fit(X, y)
+        again = mlreplica.load(mlreplica.save(model, tmp_path / "m.skops"))
+        assert_array_equal(again.predict(X), model.predict(X))
+        assert_array_equal(again.inlier_mask_, model.inlier_mask_)
+    model.inlier_mask_ = np.array([1.5])
+    with pytest.raises(ValueError, match=r"RANSACRegressor: .*inlier_mask_"):
+        mlreplica.load(mlreplica.save(model, tmp_path / "m.skops"))
 
 
 def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
