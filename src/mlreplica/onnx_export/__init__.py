@@ -60,5 +60,6 @@ def to_onnx(model, *, name=None):
     outputs = {
         name: graph.result(name, *values) for name, values in convert(model, graph, x).items()
     }
-    last = model[-1] if isinstance(model, Pipeline) else model
-    return graph.model(name or type(last).__name__, model.n_features_in_, outputs)
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    return graph.model(name or type(model).__name__, model.n_features_in_, outputs)

@@ -148,6 +148,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
                 max_iter=self.n_estimators - begin,
                 advice=None,
                 unit="stages",
+                verbose=0,  # `StageReport` has a table
                 publish=self._published,
                 X=X,
                 y=y,

@@ -71,7 +71,7 @@ class RandomTreesEmbedding(TransformerMixin, Forest):
     random_state : int, RandomState instance or None, default=None
         Draws columns and thresholds.
     verbose : int, default=0
-        Not used.
+        Above 0, write how many trees were grown, and the seconds, on standard output.
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
 
@@ -151,7 +151,7 @@ class RandomTreesEmbedding(TransformerMixin, Forest):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows; NaN where a value is missing.
         y : None
-            Not used.
+            Above 0, write how many trees were grown, and the seconds, on standard output.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows: one of weight 0 makes no box, and leaves have a least weight.
 
@@ -179,7 +179,7 @@ class RandomTreesEmbedding(TransformerMixin, Forest):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : None
-            Not used.
+            Above 0, write how many trees were grown, and the seconds, on standard output.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

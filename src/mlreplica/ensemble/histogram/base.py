@@ -1,6 +1,5 @@
 """What both estimators of histogram boosting share: parameters, the loop of rounds, prediction"""
 
-import logging
 from copy import copy
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -28,15 +27,13 @@ from mlreplica.core.compat import (
     _fit_context,
 )
 from mlreplica.core.inputs import Inputs
-from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.iterate import CallbackSupport, iterate, speaks
 
 from .binning import SAMPLE, codes_of, learn_bins
 from .early_stopping import BinnedRows, mean_loss, watch_scores
 from .interactions import group_matrix, interaction_groups
 from .predict import add_trees, forest_of, masks_of
 from .rounds import Booster, BoostingProblem, Options, best_constant
-
-logger = logging.getLogger("mlreplica")
 
 AUTO = 10_000  # rows from which early_stopping="auto" is True
 
@@ -166,10 +163,6 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             )
         vars(self).update(self._so_far())
         self._assembled()
-        if self.verbose:
-            trees = [tree for round_ in self._predictors for tree in round_]
-            leaves = sum(tree.n_leaves for tree in trees)
-            logger.info("%d trees with %d leaves", len(trees), leaves)
         return self
 
     def _so_far(self):
@@ -293,7 +286,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         )  # fmt: skip
         if score and not self._predictors:
             score()
-        watched = bool(getattr(self, "_skl_callbacks", None))
+        watched = bool(getattr(self, "_skl_callbacks", None)) or speaks(self)
         while True:
             trees, notes = zip(*booster.round(), strict=True)
             self._predictors.append(list(trees))

@@ -38,7 +38,7 @@ learning_rate : float, default=0.1
     tol : float, default=1e-7
         What counts as better.
     verbose : int, default=0
-        Positive: report to the logger "mlreplica".
+        Above 0, write a line per round on standard output.
     random_state : int, RandomState instance or None, default=None
         Chooses validation rows, the rows that thresholds come from, and columns."""
 GROWTH = """\
