@@ -28,7 +28,8 @@ learning_rate : float, default=0.1
     warm_start : bool, default=False
         Add rounds to the model of the last fit.
     early_stopping : "auto" or bool, default="auto"
-        Stop when the score no longer rises; "auto" means for more than 10,000 rows.
+        Stop when the score no longer rises; "auto" means for more than 10,000 rows, or
+        when `fit` is given validation rows.
     scoring : str, callable or None, default="loss"
         What should rise; "loss" is the negative loss.
     validation_fraction : int, float or None, default=0.1
