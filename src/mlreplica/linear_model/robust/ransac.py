@@ -56,11 +56,12 @@ def trials_needed(q, m, eta):
 
 
 class Consensus(NamedTuple):
-    """The best consensus so far, and how many trials were skipped; a `Trace` records it."""
+    """The best consensus so far, how many trials there were, and how many skipped."""
 
     inliers: Any = None  # (n,) of bool
     weight: float = 0.0  # C of (8)
     score: float = -math.inf
+    trials: int = 0
     skipped_no_inliers: int = 0
     skipped_invalid_data: int = 0
     skipped_invalid_model: int = 0
@@ -68,7 +69,7 @@ class Consensus(NamedTuple):
     @property
     def skipped(self):
         """How many trials were skipped."""
-        return sum(self[3:])
+        return sum(self[4:])
 
 
 class RansacProblem(NamedTuple):
@@ -131,9 +132,9 @@ class RansacProblem(NamedTuple):
 def ransac(problem, rng, m, *, max_trials, max_skips, stop_weight, stop_score, eta):
     """Yield the best consensus once per trial; end when (9) or a limit says so."""
     n, total = len(problem.candidates), problem.y.shape[0] if problem.s is None else problem.s.sum()
-    best, trials = Consensus(), 0
-    while trials < max_trials and best.skipped <= max_skips:
-        trials += 1
+    best = Consensus()
+    while best.trials < max_trials and best.skipped <= max_skips:
+        best = best._replace(trials=best.trials + 1)
         rows = sample_without_replacement(n, m, random_state=rng)
         best = problem.trial(best, problem.candidates[rows])
         yield best

@@ -36,7 +36,9 @@ from mlreplica.core.validation import FLOATS
 from ..least_squares.linear_regression import LinearRegression
 from .ransac import LOSSES, Consensus, RansacProblem, ransac
 
-SKIPS = ("n_skips_no_inliers_", "n_skips_invalid_data_", "n_skips_invalid_model_")
+COUNTS = (
+    "n_trials_", "n_skips_no_inliers_", "n_skips_invalid_data_", "n_skips_invalid_model_",
+)  # fmt: skip
 
 
 class RANSACRegressor(
@@ -205,11 +207,11 @@ class RANSACRegressor(
         )  # fmt: skip
 
         def publish(state):
-            skips = dict(zip(SKIPS, state[3:], strict=True))
+            counts = dict(zip(COUNTS, state[3:], strict=True))
             if state.inliers is None:
-                return skips
+                return counts
             problem.fit(problem.chosen(state.inliers))
-            return {"estimator_": model, "inlier_mask_": state.inliers, **skips}
+            return {"estimator_": model, "inlier_mask_": state.inliers, **counts}
 
         best = iterate(
             self,
@@ -225,7 +227,7 @@ class RANSACRegressor(
             X=X,
             y=y,
         )  # fmt: skip
-        best, self.n_trials_ = best or Consensus(), self.n_iter_
+        best = best or Consensus()
         vars(self).update(publish(best))
         self._judge(best)
         return self
