@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -63,6 +64,15 @@ def numbered(cases, place):
 
 
 CUSTOM = 0.5 * kernels.RBF(0.3) + kernels.Linear() * kernels.Polynomial(2, 0.1, 1.0) + 2.0
+NUMBERS = [
+    ("line", make_pipeline(StandardScaler(), linear_model.Ridge())),
+    ("tree", tree.DecisionTreeRegressor(max_depth=3, random_state=0)),
+]
+CLASSES = [
+    ("line", make_pipeline(StandardScaler(), linear_model.LogisticRegression())),
+    ("tree", tree.DecisionTreeClassifier(max_depth=2, random_state=0)),
+]
+HARD = [*CLASSES, ("margin", svm.SVC()), ("ridge", linear_model.RidgeClassifier())]
 REGRESSORS = [
     linear_model.LinearRegression(),
     linear_model.Ridge(fit_intercept=False),
@@ -86,6 +96,13 @@ REGRESSORS = [
     ensemble.HistGradientBoostingRegressor(max_iter=7),
     ensemble.HistGradientBoostingRegressor(max_iter=7, loss="poisson"),
     ensemble.AdaBoostRegressor(**FEW),
+    linear_model.RANSACRegressor(residual_threshold=1.0, random_state=0),
+    ensemble.BaggingRegressor(**FEW),
+    ensemble.BaggingRegressor(linear_model.Ridge(), max_features=0.5, **FEW),
+    ensemble.VotingRegressor(NUMBERS),
+    ensemble.VotingRegressor([*NUMBERS, ("no", "drop")], weights=[1, 3, 0]),
+    ensemble.StackingRegressor(NUMBERS, cv=3),
+    ensemble.StackingRegressor([*NUMBERS, ("no", "drop")], svm.SVR(), cv=3, passthrough=True),
     TransformedTargetRegressor(svm.SVR(), transformer=StandardScaler()),
     TransformedTargetRegressor(tree.DecisionTreeRegressor(max_depth=3), transformer=MinMaxScaler()),
 ]
@@ -101,6 +118,7 @@ def test_gamma_regression():
     assert_same(model, DIABETES, ["prediction"])
 
 
+MEAN = ["label", "probabilities", "scores"]
 LINEAR, BOTH, SHARES = ["label", "scores"], ["label", "scores", "probabilities"], "probabilities"
 CLASSIFIERS = [
     (linear_model.LogisticRegression(C=10.0), BOTH),
@@ -122,6 +140,17 @@ CLASSIFIERS = [
     (ensemble.GradientBoostingClassifier(**FEW), BOTH),
     (ensemble.HistGradientBoostingClassifier(max_iter=7), BOTH),
     (ensemble.AdaBoostClassifier(**FEW), BOTH),
+    (ensemble.BaggingClassifier(max_samples=10, **FEW), ["label", SHARES]),
+    (ensemble.BaggingClassifier(linear_model.LogisticRegression(), max_features=2, **FEW), MEAN),
+    (ensemble.BaggingClassifier(svm.SVC(), **FEW), MEAN),
+    (ensemble.VotingClassifier(HARD), ["label"]),
+    (ensemble.VotingClassifier(HARD, weights=[1, 1, 1, 5]), ["label"]),
+    (ensemble.VotingClassifier(CLASSES, voting="soft", weights=[1, 2]), ["label", SHARES]),
+    (ensemble.StackingClassifier(HARD, cv=3), BOTH),
+    (
+        ensemble.StackingClassifier(HARD, svm.SVC(), stack_method="predict", passthrough=True),
+        LINEAR,
+    ),
 ]
 
 
@@ -213,7 +242,12 @@ def mine(u, v):
 
 frame = pd.DataFrame({"a": pd.Categorical(list("abc") * 20), "b": np.arange(60.0)})
 BAD = [
-    (ensemble.BaggingRegressor(n_estimators=2), IRIS, SPECIES, "of BaggingRegressor; .* linear"),
+    (
+        ensemble.BaggingRegressor(DummyRegressor(), **FEW),
+        IRIS,
+        SPECIES,
+        "DummyRegressor; .* linear",
+    ),
     (ensemble.AdaBoostRegressor(linear_model.Ridge(), **FEW), IRIS, SPECIES, "AdaBoost of Ridge"),
     (
         linear_model.SGDClassifier(loss="modified_huber", random_state=0),

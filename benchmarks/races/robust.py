@@ -1,4 +1,4 @@
-"""Huber, quantile, Poisson, gamma and Tweedie regression, and their predictions of a single row
+"""Huber, quantile, Poisson, gamma, Tweedie regression and RANSAC, and predictions of a single row
 
 Quality is the objective that was reached, so that a peer which stops early is seen to be worse. A
 peer gets the loosest tolerance with which it is not.
@@ -105,6 +105,27 @@ def huber(name, *rows, **options):
     )
 
 
+def cheated(data):
+    """Small errors, and one row in three on another plane."""
+    y = data.y + np.random.default_rng(1).normal(scale=0.1, size=len(data.y))
+    y[::3] = 10.0 - 2.0 * y[::3]
+    return data._replace(y=y)
+
+
+def consensus(name, *rows, **options):
+    """Draws are the same for both, so quality is the share of rows outside of the consensus."""
+    path = "linear_model.RANSACRegressor"
+    return Race(
+        name=f"ransac-{name}",
+        what="RANSAC",
+        shapes=shapes(*rows, then=cheated),
+        contestants=same(path, BOTH, random_state=0),
+        quality=lambda data, model: 1.0 - model.inlier_mask_.mean(),
+        quality_name="share of outliers",
+        **options,
+    )
+
+
 def quantile(name, *rows, alpha=0.0, slow=True, **options):
     path, given = "linear_model.QuantileRegressor", {"quantile": TAU, "alpha": alpha}
     peers = same(path, BOTH if slow else BOTH[:1], **given)  # else HiGHS needs minutes
@@ -180,6 +201,8 @@ def one_row(name, row, then):
 RACES = [
     huber("small", Rows(1000, 10), "diabetes", start=True),
     huber("tall", Rows(100_000, 20), Rows(20_000, 80, "correlated"), readme=True),
+    consensus("small", Rows(1000, 3), "diabetes", start=True),
+    consensus("tall", Rows(100_000, 5), Rows(20_000, 10, "correlated"), readme=True),
     quantile("small", Rows(1000, 10), Rows(300, 5, "few"), start=True),
     quantile("tall", Rows(20_000, 20), Rows(8000, 40, "skewed"), slow=False, readme=True),
     quantile("wide", Rows(200, 500), Rows(150, 200, "correlated"), alpha=0.05),

@@ -1,4 +1,4 @@
-"""Decision trees, and forests of them: fits, predictions, one row
+"""Decision trees, forests of them, leaves as columns: fits, predictions, one row
 
 Quality of a tree is the error on the training rows, which the same exact tree makes the same for
 all; a tree on histograms is worse there, and marked so if by more than a hundredth. Quality of a
@@ -139,6 +139,27 @@ def forest_asked(name, what, rows, **options):
     )
 
 
+def embedding(name, *rows, **options):
+    """Leaves as columns; the draws are the same for both, so the numbers of columns are."""
+
+    def prepare(package):
+        def contestant(data):
+            cls = located(f"{package}.ensemble.RandomTreesEmbedding")
+            return lambda: cls(random_state=0, n_jobs=threads()).fit_transform(data.X)
+
+        return contestant
+
+    return Race(
+        name=f"trees-embedding-{name}",
+        what="leaves of 100 random trees as columns",
+        shapes=shapes(*rows),
+        contestants={"mlreplica": prepare("mlreplica"), "scikit-learn": prepare("sklearn")},
+        quality=lambda data, phi: abs(phi.sum() / len(data.X) - 100),
+        quality_name="leaves per row, off 100",
+        **options,
+    )
+
+
 def bent(n, p, classes, kind="normal", new=20_000, **more):
     return Rows(n, p, kind, classes=classes, bent=True, noise=0.5, new=new, **more)
 
@@ -211,6 +232,8 @@ RACES = [
     ),
     forest("extra-trees", "extra trees", "ExtraTreesClassifier", 50, MIDDLE, ALL),
     forest("bagging", "bagging", "BaggingClassifier", 10, MIDDLE, BOTH),
+    embedding("small", "iris", plain(1000, 10, 0), start=True),
+    embedding("tall", plain(50_000, 20, 0), plain(10_000, 60, 0, "skewed"), readme=True),
     forest_asked("predict", "20,000 rows", 20_000),
     forest_asked("one-row", "one row", 1, readme=True),
 ]

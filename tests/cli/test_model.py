@@ -228,3 +228,18 @@ def test_every_model_is_listed_with_a_page_that_exists():
         assert (BOOK / f"{model['page']}.md").exists(), model
     assert {m["task"] for m in found("models", "--task", "regression")} == {"regression"}
     assert "perceptron" in call("models").output
+
+
+def test_a_model_of_words_is_kept_with_its_words(tmp_path):
+    rng = np.random.default_rng(0)
+    good = rng.random(60) < 0.5
+    lines = [f"{rng.choice(['film', 'play'])} {'great' if g else 'dull'} end" for g in good]
+    frame = pl.DataFrame({"review": lines, "label": np.where(good, "yes", "no")})
+    frame.write_csv(tmp_path / "t.csv")
+    kept = tmp_path / "m.skops"
+    found("fit", "RidgeClassifier", tmp_path / "t.csv", "-o", kept, "--text", "review")
+    rows = call("predict", kept, tmp_path / "t.csv").stdout.split()
+    assert rows[-60:] == frame["label"].to_list()
+    said = found("explain", kept, tmp_path / "t.csv")
+    assert [row["column"] for row in said["columns"]] == ["review"]
+    assert {row["feature"] for row in said["coefficients"]} >= {"review: great", "review: dull"}

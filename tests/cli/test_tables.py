@@ -3,6 +3,7 @@
 import io
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -10,11 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_equal
+from sklearn.feature_extraction.text import TfidfVectorizer
 from typer.testing import CliRunner
 
 from mlreplica.cli.app import app
 from mlreplica.cli.checks import apart
-from mlreplica.cli.columns import OTHER, Columns
+from mlreplica.cli.columns import MOST_WORDS, OTHER, Columns
+from mlreplica.cli.console import CommandError
 from mlreplica.cli.data import read_frame, titles
 from mlreplica.cli.table import Choices, read_file
 from mlreplica.cli.understand import understand
@@ -316,6 +319,61 @@ def test_other_sources(tmp_path, monkeypatch):
     assert read_frame(tmp_path / "t.sqlite")[0].equals(frame)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(frame.write_csv().encode())))
     assert read_frame("-")[0].rows() == frame.cast(pl.String).rows()
+
+
+def test_a_duckdb_file_is_read_by_its_package(tmp_path, monkeypatch):
+    """SQLite stands in for it: same calls, same answers."""
+
+    class Connection:
+        def __init__(self, path, read_only):
+            assert read_only
+            self.inner = sqlite3.connect(path)
+            self.close = self.inner.close
+
+        def execute(self, asked):
+            tables = "SELECT name FROM sqlite_master"
+            return self.inner.execute(tables if asked == "SHOW TABLES" else asked)
+
+    def fails(*_, **__):
+        raise sqlite3.DatabaseError("not a valid DuckDB file")
+
+    with closing(sqlite3.connect(tmp_path / "t.duckdb")) as database, database:
+        database.execute("CREATE TABLE some (x REAL, c TEXT)")
+        database.execute("INSERT INTO some VALUES (1.5, 'a')")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(CommandError, match=r"pip install duckdb; or export .* as Parquet"):
+        read_frame(tmp_path / "t.duckdb")
+    stands_in = SimpleNamespace(connect=Connection, Error=sqlite3.Error)
+    monkeypatch.setitem(sys.modules, "duckdb", stands_in)
+    assert read_frame(tmp_path / "t.duckdb")[0].rows() == [(1.5, "a")]
+    stands_in.connect = fails
+    with pytest.raises(CommandError, match=r"cannot read .* not a valid DuckDB file"):
+        read_frame(tmp_path / "t.duckdb")
+
+
+def test_text_as_words_has_the_weights_of_scikit_learn():
+    said = ["Good film, GOOD music", "a bad film", None, "bad music; film", "?", "once"]
+    frame = pl.DataFrame({"said": said})
+    (column,) = understand(frame, text=["said"])
+    assert (column.kind, column.missing) == ("words", 2)
+    assert column.levels == ("bad", "film", "music")
+    assert column.features == ["said: bad", "said: film", "said: music"]
+    encoder = Columns.of([column])
+    found = encoder.transform(frame)
+    theirs = TfidfVectorizer(vocabulary=column.levels).fit(
+        ["" if t == "?" else t or "" for t in said]
+    )
+    expected = theirs.transform(["" if t in (None, "?") else t for t in said])
+    assert_allclose(found, expected.toarray(), rtol=1e-12)
+    assert list(encoder.complaints(pl.DataFrame({"said": ["new words", None]}))) == []
+    assert_equal(encoder.transform(pl.DataFrame({"said": ["unheard of", None]})), np.zeros((2, 3)))
+
+
+def test_only_the_most_frequent_words_are_kept():
+    said = [" ".join(f"w{i}" for i in range(400) if i % (k + 2)) for k in range(9)]
+    (column,) = understand(pl.DataFrame({"said": said}), text=["said"])
+    assert len(column.levels) == MOST_WORDS
+    assert "300 most frequent" in column.why
 
 
 def test_numbers_that_say_nothing_are_left_out():

@@ -15,7 +15,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica import losses
 from mlreplica.callbacks import EarlyStopping, Snapshot, Trace
-from mlreplica.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from mlreplica.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+)
 from mlreplica.inspection import (
     PartialDependenceDisplay,
     partial_dependence,
@@ -311,3 +315,26 @@ def ties(estimator):
 )
 def test_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingRegressor, HistGradientBoostingRegressor])
+def test_eval_set_is_another_word_for_validation_rows(kind):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = X[:, 0] + np.abs(X[:, 1])
+    train, held_out = (X[:200], y[:200]), (X[200:], y[200:])
+
+    def fitted(**options):
+        return kind(random_state=0, n_iter_no_change=2).fit(*train, **options)
+
+    expected = fitted(X_val=held_out[0], y_val=held_out[1])
+    assert len(expected.validation_score_) > 0
+    assert len(expected.validation_score_) < 100
+    for pairs in (held_out, [held_out], [train, held_out], [list(held_out)]):
+        found = fitted(eval_set=pairs)
+        assert_allclose(found.validation_score_, expected.validation_score_)
+        assert_allclose(found.predict(X), expected.predict(X))
+    with pytest.raises(ValueError, match="give one of the two"):
+        fitted(eval_set=[held_out], X_val=held_out[0], y_val=held_out[1])
+    for wrong in ([], [held_out[0]], held_out[0]):
+        with pytest.raises(ValueError, match="must be a pair"):
+            fitted(eval_set=wrong)

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -24,6 +25,9 @@ X, y = (a[::3] for a in load_iris(return_X_y=True))
 @pytest.fixture
 def path(tmp_path):
     return mlreplica.save(svm.SVC().fit(X, y), tmp_path / "model.skops")
+
+
+VERSION = re.escape(mlreplica.__version__)
 
 
 def refused(path, match):
@@ -108,6 +112,14 @@ def test_every_flipped_byte_is_noticed_or_harmless(path):
 def test_a_missing_file_is_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         mlreplica.load(tmp_path / "nothing")
+
+
+def test_a_file_of_another_version_is_read_with_a_warning(path):
+    content = container.read(path)
+    container.write(path, {**content, "mlreplica": "0.0.1"})
+    match = rf"{path.name} was written by mlreplica 0\.0\.1, and this is mlreplica {VERSION}"
+    with pytest.warns(UserWarning, match=match):
+        mlreplica.load(path)
 
 
 def test_newer_formats_are_refused_in_words(path):

@@ -281,6 +281,7 @@ def test_what_is_not_saved_is_named(model, message, tmp_path):
 SAVED = Path(__file__).parent / "saved"
 
 
+@pytest.mark.filterwarnings("ignore:.* was written by mlreplica")
 @pytest.mark.parametrize("path", sorted(SAVED.glob("*.skops")), ids=lambda path: path.stem)
 def test_files_of_earlier_versions_are_read(path):
     answers = json.loads((SAVED / "answers.json").read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 import builtins
 import subprocess
 import sys
+from importlib import import_module
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -380,3 +381,42 @@ def test_importing_the_chapter_imports_no_matplotlib():
     code = "import mlreplica.plotting as p, sys; p.TreeDisplay; p.Animation; p.MarginDisplay\n"
     code += "sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+REEXPORTED = [
+    ("metrics", "ConfusionMatrixDisplay", {}),
+    ("metrics", "RocCurveDisplay", {}),
+    ("metrics", "PrecisionRecallDisplay", {}),
+    ("metrics", "DetCurveDisplay", {}),
+    ("metrics", "PredictionErrorDisplay", {}),
+    ("calibration", "CalibrationDisplay", {}),
+    ("inspection", "DecisionBoundaryDisplay", {}),
+    ("model_selection", "LearningCurveDisplay", {"cv": 2}),
+    (
+        "model_selection",
+        "ValidationCurveDisplay",
+        {"cv": 2, "param_name": "alpha", "param_range": [1, 2]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("chapter", "name", "options"), REEXPORTED, ids=str)
+def test_scikit_learns_displays_are_under_its_names_and_draw_our_models(chapter, name, options):
+    display = getattr(import_module(f"mlreplica.{chapter}"), name)
+    assert name in import_module(f"mlreplica.{chapter}").__all__
+    if name in ("PredictionErrorDisplay", "LearningCurveDisplay", "ValidationCurveDisplay"):
+        drawn = display.from_estimator(linear_model.Ridge(alpha=1.0).fit(D, t), D, t, **options)
+    else:
+        model = linear_model.LogisticRegression().fit(X2, y == 2)
+        targets = () if chapter == "inspection" else (y == 2,)
+        drawn = display.from_estimator(model, X2, *targets, **options)
+    assert drawn.ax_.figure is drawn.figure_
+
+
+def test_chapters_with_displays_leave_matplotlib_alone_until_one_is_used():
+    code = (
+        "import sys; from mlreplica import calibration, inspection, metrics, model_selection;"
+        "metrics.RocCurveDisplay, inspection.DecisionBoundaryDisplay;"
+        "assert 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

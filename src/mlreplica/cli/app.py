@@ -29,6 +29,7 @@ from .options import (
     Shipped,
     Target,
     Task,
+    Text,
     option,
     print_json,
 )
@@ -86,6 +87,7 @@ def compare(
     drop: Drop = None,
     numeric: Numeric = None,
     categorical: Categorical = None,
+    text: Text = None,
     missing: Missing = None,
     groups: Annotated[
         str | None, option(help="Column whose equal values stay in one fold.")
@@ -114,8 +116,9 @@ def compare(
         raise CommandError("give either --groups or --time, not both.")
     lists = (tuple(given or ()) for given in (drop, numeric, categorical))
     choices = Choices(
-        target, task and task.value, *lists, groups, time, encoding, distinct, tuple(missing or ())
-    )
+        target, task and task.value, *lists, groups, time, encoding, distinct, tuple(missing or ()),
+        tuple(text or ()),
+    )  # fmt: skip
     table = read_table(file, data, choices)
     if report:
         from .output import check_writable

@@ -23,6 +23,7 @@ from .options import (
     Numeric,
     Seed,
     Target,
+    Text,
     option,
     print_json,
 )
@@ -45,6 +46,7 @@ def fit(
     drop: Drop = None,
     numeric: Numeric = None,
     categorical: Categorical = None,
+    text: Text = None,
     missing: Missing = None,
     distinct: Distinct = False,
     seed: Seed = 0,
@@ -74,6 +76,7 @@ def fit(
         encoding=encoding,
         distinct=distinct,
         missing=tuple(missing or ()),
+        text=tuple(text or ()),
     )
     table = table_for(cls, tasks, file, choices)
     fitted, said = fit_model(table, cls, seed, given)

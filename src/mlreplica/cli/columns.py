@@ -4,7 +4,8 @@
     category    a code for each of at most 50 levels; rarer ones share one
     date        days since 1970, month, day, weekday, and the hour if there are hours
     time        hours since midnight
-    left out    identifiers, free text, constants, empty columns
+    words       where asked for: the weight of each of its most frequent words
+    left out    identifiers, other text, constants, empty columns
 
 `Columns` is the first step of a saved pipeline: it does to new rows what was done to the old ones.
 """
@@ -15,10 +16,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from .console import listed
-from .values import as_dates, as_hours, as_numbers, as_polars, as_text, pl, tidy
+from .values import as_dates, as_hours, as_numbers, as_polars, as_text, count_words, pl, tidy
 
 OTHER = "(other)"
 MOST_LEVELS = 50
+MOST_WORDS = 300
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,13 @@ class Column:
     """One column of a table, as models are to see it."""
 
     name: str
-    kind: str  # number, category, date, time, left out
+    kind: str  # number, category, date, time, words, left out
     why: str = ""
     missing: int = 0
     decimal: str = "."  # of numbers written as text
     date: str = ""  # the format of dates or times written as text
-    levels: tuple = ()  # of a category
+    levels: tuple = ()  # of a category; the words
+    rarity: tuple = ()  # of each word: its inverse document frequency
     hours: bool = False  # whether a date has any
 
     @property
@@ -40,10 +43,20 @@ class Column:
         if self.kind == "date":
             parts = ["days", "month", "day", "weekday"] + ["hour"] * self.hours
             return [f"{self.name} ({part})" for part in parts]
+        if self.kind == "words":
+            return [f"{self.name}: {word}" for word in self.levels]
         return [] if self.kind == "left out" else [self.name]
 
     def encode(self, series, marks=()):
-        """The columns of the matrix, (n, number of features), NaN where missing."""
+        """The columns of the matrix, (n, number of features), NaN where missing.
+
+        Words are counted, times their rarity, and each row is scaled to length 1 (TF-IDF); a text
+        that is missing has none.
+        """
+        if self.kind == "words":
+            counts = count_words(tidy(series, marks), self.levels) * np.array(self.rarity)
+            lengths = np.sqrt((counts * counts).sum(axis=1, keepdims=True))
+            return counts / np.where(lengths > 0.0, lengths, 1.0)
         known = tidy(series, marks, self.levels)
         if self.kind == "number":
             return as_numbers(known, self.decimal).to_numpy()[:, None]
@@ -81,13 +94,19 @@ class Columns(TransformerMixin, BaseEstimator):
     @classmethod
     def of(cls, columns, target=None, task=None, marks=()):
         """From `Column` objects; only plain values are kept, so that they can be saved."""
-        plain = [asdict(column) | {"levels": list(column.levels)} for column in columns]
+        plain = [
+            {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(column).items()}
+            for column in columns
+        ]
         return cls(plain, target, task, list(marks))
 
     @property
     def plan(self):
         """The used columns as `Column` objects."""
-        all_columns = [Column(**c | {"levels": tuple(c["levels"])}) for c in self.columns]
+        lists = ("levels", "rarity")
+        all_columns = [
+            Column(**c | {name: tuple(c.get(name, ())) for name in lists}) for c in self.columns
+        ]
         return [column for column in all_columns if column.features]
 
     def __sklearn_is_fitted__(self):

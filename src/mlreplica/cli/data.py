@@ -21,7 +21,8 @@ from .values import pl
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 TABLES = (".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".json")
 BOOKS = (".xlsx", ".xls", ".ods")
-DATABASES = (".sqlite", ".sqlite3", ".db")
+DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
 SEPARATORS = (",", ";", "\t", "|")
 SAID = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 MARKS = [  # byte-order marks
@@ -50,9 +51,9 @@ def read_frame(path, encoding=None):
         else:
             frame, notes = read_table(path), []
     except ModuleNotFoundError as missing:
+        other = "save the sheet as CSV" if suffix in BOOKS else "export the table as Parquet"
         raise CommandError(
-            f"cannot read {path}: it needs {missing.name}; install: pip install fastexcel, or save "
-            "the sheet as CSV."
+            f"cannot read {path}: install what reads it: pip install {missing.name}; or {other}."
         ) from None
     except PermissionError:
         raise CommandError(f"cannot read {path}: permission denied.") from None
@@ -93,9 +94,11 @@ def read_table(path):
 
 
 def read_database(path):
-    """The only table of an SQLite file."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
-        found = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+    """The only table of an SQLite or DuckDB file."""
+    duck = path.suffix.lower() == ".duckdb"
+    with closing(open_duck(path) if duck else open_sqlite(path)) as database:
+        asked = "SHOW TABLES" if duck else SQLITE_TABLES
+        found = database.execute(asked).fetchall()
         names = [name for (name,) in found if not name.startswith("sqlite_")]
         if len(names) != 1:
             raise CommandError(
@@ -106,6 +109,21 @@ def read_database(path):
         rows = database.execute(f'SELECT * FROM "{quoted}"')
         header = [column[0] for column in rows.description]
         return pl.DataFrame(rows.fetchall(), header, orient="row", infer_schema_length=None)
+
+
+def open_sqlite(path):
+    """A connection that only reads."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def open_duck(path):
+    """The same to a DuckDB file, by the package duckdb."""
+    import duckdb
+
+    try:
+        return duckdb.connect(str(path), read_only=True)
+    except duckdb.Error as error:
+        raise OSError(error) from None
 
 
 def read_text(path, encoding=None):

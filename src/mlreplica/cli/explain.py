@@ -108,7 +108,9 @@ def one_row(model, X, row):
 
 
 def written(column, part):
-    """A value as its owner wrote it; None if it is missing."""
+    """A value as its owner wrote it; None if it is missing; of a text the words that count."""
+    if column.kind == "words":
+        return " ".join(column.levels[k] for k in np.flatnonzero(part))
     if np.isnan(part[0]):
         return None
     if column.kind == "category":

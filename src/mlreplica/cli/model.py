@@ -1,7 +1,9 @@
 """Fit one model, keep it in a file, and use it on new rows"""
 
 import ast
+import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -91,9 +93,13 @@ def load_model(path):
 
     check_file(Path(path))
     try:
-        model = mlreplica.load(path)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model = mlreplica.load(path)
     except (ValueError, OSError) as error:
         raise CommandError(first_line(error)) from None
+    for warning in said:
+        sys.stderr.write(f"mlreplica: {warning.message}\n")
     table = isinstance(model, Pipeline) and isinstance(model.steps[0][1], Columns)
     if not table and not labels_sequences(model):
         raise CommandError(

@@ -98,6 +98,7 @@ AnyTask = Annotated[
 Drop = Annotated[list[str] | None, option(help="Column to leave out; repeatable.")]
 Numeric = Annotated[list[str] | None, option(help="Column to take as numbers; repeatable.")]
 Categorical = Annotated[list[str] | None, option(help="Column to take as categories; repeatable.")]
+Text = Annotated[list[str] | None, option(help="Column to take as words; repeatable.")]
 Encoding = Annotated[str | None, option(help="Of a text file.", show_default="guessed")]
 Missing = Annotated[list[str] | None, option(help="Value that means missing, as -200; repeatable.")]
 Distinct = Annotated[bool, option("--distinct", help="Leave out rows that are copies.")]

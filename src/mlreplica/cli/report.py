@@ -196,7 +196,12 @@ def overview(table, bins=16, most=60):
         x = table.X[:, j]
         j += len(column.features)
         x = x[np.isfinite(x)]
-        if column.kind == "category":
+        if column.kind == "words":
+            block = table.X[:, j - len(column.features) : j]
+            order = np.argsort(-block.sum(axis=0), kind="stable")
+            bars = block.sum(axis=0)[order][:bins]
+            item["range"] = ", ".join(figures.short(column.levels[k], 14) for k in order[:3])
+        elif column.kind == "category":
             counts = np.bincount(x.astype(int), minlength=len(column.levels))
             order = np.argsort(-counts, kind="stable")
             bars = counts[order][:bins]

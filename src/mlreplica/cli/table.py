@@ -24,6 +24,7 @@ class Choices(NamedTuple):
     encoding: str | None = None
     distinct: bool = False
     missing: tuple = ()
+    text: tuple = ()
 
 
 class Table(NamedTuple):
@@ -104,7 +105,9 @@ def read_file(path, choices=None):
         frame, order = in_time(frame, choices.time)
         y = y[order]
     held = [target] + [choices.groups] * (choices.groups is not None)
-    columns = understand(frame.drop(held), choices.numeric, choices.categorical, choices.missing)
+    columns = understand(
+        frame.drop(held), choices.numeric, choices.categorical, choices.missing, choices.text
+    )
     used = [column for column in columns if column.features]
     if not used:
         reasons = "; ".join(f"{column.name!r}: {column.why}" for column in columns[:3])

@@ -1,8 +1,10 @@
 """Find out what the columns of a table hold, and say why"""
 
+import math
 import re
+from itertools import combinations
 
-from .columns import MOST_LEVELS, OTHER, Column
+from .columns import MOST_LEVELS, MOST_WORDS, OTHER, Column
 from .console import CommandError, did_you_mean, listed
 from .values import (
     DATES,
@@ -14,25 +16,29 @@ from .values import (
     pl,
     plain_numbers,
     tidy,
+    words_by_row,
 )
 
 EXACT = 2.0**53  # whole numbers above are no longer told apart in float64
 ENOUGH = 0.9  # of the known values must be numbers or dates for a text column to be taken so
 
 
-def understand(frame, numeric=(), categorical=(), marks=()):
+def understand(frame, numeric=(), categorical=(), marks=(), text=()):
     """The Columns of a frame, each with the reason for what it is taken as."""
-    for option, names in (("--numeric", numeric), ("--categorical", categorical)):
+    asked = {"--numeric": numeric, "--categorical": categorical, "--text": text}
+    for option, names in asked.items():
         for name in names:
             if name not in frame.columns:
                 raise CommandError(
                     f"no column {name!r} for {option}; {did_you_mean(name, frame.columns)}"
                 )
-    if both := set(numeric) & set(categorical):
-        raise CommandError(f"{min(both)!r} cannot be both --numeric and --categorical.")
+    for one, other in combinations(asked, 2):
+        if both := set(asked[one]) & set(asked[other]):
+            raise CommandError(f"{min(both)!r} cannot be both {one} and {other}.")
     columns = {series.name: tidy(series, marks) for series in frame}
     usual = decimal_mark(columns.values())
     forced = dict.fromkeys(numeric, "number") | dict.fromkeys(categorical, "category")
+    forced |= dict.fromkeys(text, "words")
     return [understood(series, usual, forced.get(name)) for name, series in columns.items()]
 
 
@@ -57,6 +63,8 @@ def understood(series, decimal, forced=None):
         return out("no values")
     if forced == "category":
         return category(series, missing)
+    if forced == "words":
+        return words(series, missing)
     if not forced and known.n_unique() == 1 and (not missing or series.dtype != pl.String):
         return out("constant")
     if series.dtype != pl.String:
@@ -70,7 +78,7 @@ def understood(series, decimal, forced=None):
         return found
     distinct, n = known.n_unique(), len(series)
     if distinct > n / 2 or distinct > max(MOST_LEVELS, n / 10):
-        return out(f"text, {distinct} different values in {n} rows")
+        return out(f"text, {distinct} different values in {n} rows; --text to use its words")
     return category(series, missing)
 
 
@@ -125,6 +133,25 @@ def category(series, missing):
         levels += (OTHER,)
         why = f"{counts.height} levels, the {counts.height - MOST_LEVELS} rarest as one"
     return Column(series.name, "category", why, missing, levels=levels)
+
+
+def words(series, missing):
+    """The Column of words: those in the most rows, but in two at least and not in all."""
+    n, pairs = len(series), words_by_row(series).unique()
+    counts = pairs.get_column("word").value_counts(sort=True)
+    counts = counts.filter((pl.col("count") > 1) & (pl.col("count") < n)).sort(
+        "count", "word", descending=[True, False]
+    )
+    if not counts.height:
+        raise CommandError(f"column {series.name!r} has no word that some rows share.")
+    kept = counts.head(MOST_WORDS).sort("word")
+    rarity = [math.log((1 + n) / (1 + count)) + 1.0 for count in kept["count"]]
+    why = f"{kept.height} words"
+    if kept.height < counts.height:
+        why = f"the {kept.height} most frequent of {counts.height} words"
+    return Column(
+        series.name, "words", why, missing, levels=tuple(kept["word"]), rarity=tuple(rarity)
+    )
 
 
 def moment(series, missing, forced=None):

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+
 try:
     import polars as pl
 except ModuleNotFoundError:  # shipped sets need none, and `read_frame` says what to install
@@ -97,3 +99,21 @@ def as_polars(frame):
     if isinstance(frame, dict):
         return pl.DataFrame(frame)
     return pl.from_pandas(frame) if hasattr(frame, "iloc") else pl.from_arrow(frame)
+
+
+def words_by_row(series):
+    """A frame of the words of a text column, in lower case, each with the number of its row."""
+    words = as_text(series).str.to_lowercase().str.extract_all(r"\w\w+")
+    frame = pl.DataFrame({"row": pl.arange(len(series), eager=True), "word": words})
+    return frame.explode("word").drop_nulls()
+
+
+def count_words(series, vocabulary):
+    """How often each word occurs in each row, (n, words)."""
+    places = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+    found = words_by_row(series).with_columns(
+        pl.col("word").replace_strict(places, default=None, return_dtype=pl.Int64)
+    )
+    found = found.drop_nulls()
+    at = found["row"].to_numpy() * len(places) + found["word"].to_numpy()
+    return np.bincount(at, minlength=len(series) * len(places)).reshape(-1, len(places))

@@ -20,15 +20,25 @@ imports scikit-learn when an estimator needs it: samplers start in half the time
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
 
-__all__ = ["CallbackSupport", "LazyCallbackSupport", "attributes_set_by", "iterate", "say"]
+__all__ = [
+    "CallbackSupport",
+    "LazyCallbackSupport",
+    "attributes_set_by",
+    "iterate",
+    "say",
+    "speaks",
+    "timed",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -63,7 +73,7 @@ def iterate(
     X: Any = None,
     y: Any = None,
     metadata: dict[str, Any] | None = None,
-    verbose: int = 0,
+    verbose: int | None = None,
     reasons: tuple[str, str] = ("small change", "nothing left to improve"),
 ) -> Any:
     """Drive a solver to its end, set `estimator.n_iter_` and return the last state.
@@ -85,11 +95,14 @@ def iterate(
         during the fit; an interrupt sets these attributes before it is raised again.
     X, y, metadata
         Handed to the callbacks that ask for them.
-    verbose : int, default=0
-        Write a line for the first state and for every `verbose`-th one; 0 for none.
+    verbose : int, default=None
+        Write a line for the first state and for every `verbose`-th one; 0 for none. None: for every
+        one if the estimator's own `verbose` asks for lines.
     reasons : pair of str
         What these lines say if the watched number is small enough, and if the solver ends.
     """
+    if verbose is None:
+        verbose = int(speaks(estimator))
     if verbose:
         states = _spoken(estimator, states, int(verbose))
     drive = _drive
@@ -160,9 +173,24 @@ def _drive(
     return state, n, why
 
 
+def speaks(estimator: Any) -> bool:
+    """Return whether the estimator's parameter `verbose` asks for lines."""
+    verbose = getattr(estimator, "verbose", 0)
+    return isinstance(verbose, Real) and float(verbose) > 0.0
+
+
 def say(estimator: Any, text: str) -> None:
     """Write a line on standard output, where users of `verbose` look for it."""
     sys.stdout.write(f"[{type(estimator).__name__}] {text}".rstrip() + "\n")
+
+
+@contextmanager
+def timed(estimator: Any, what: str) -> Iterator[None]:
+    """Write how long the body took, if the estimator's `verbose` asks for lines."""
+    start = time.perf_counter()
+    yield
+    if speaks(estimator):
+        say(estimator, f"{what} in {time.perf_counter() - start:.2f} s")
 
 
 def _spoken(estimator: Any, states: Iterator[Any], every: int) -> Iterator[Any]:
@@ -174,7 +202,7 @@ def _spoken(estimator: Any, states: Iterator[Any], every: int) -> Iterator[Any]:
                 numbers = [
                     f"{name} {value:.6g}"
                     for name, value in state._asdict().items()
-                    if isinstance(value, Real)
+                    if isinstance(value, Real) and value == value  # noqa: PLR0124  NaN: unknown
                 ]
                 say(estimator, ", ".join([f"Iteration {n}", *numbers]))
             yield state

@@ -43,6 +43,21 @@ def _parameters(model: Any) -> list[str]:
     return list(model._get_param_names())
 
 
+def validation_rows(X_val: Any, y_val: Any, eval_set: Any) -> tuple[Any, Any]:
+    """Return X_val and y_val, or the last pair of `eval_set`, as LightGBM and XGBoost call them."""
+    if eval_set is None:
+        return X_val, y_val
+    if X_val is not None or y_val is not None:
+        raise ValueError("eval_set and X_val, y_val are the same thing; give one of the two.")
+    pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+    if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise ValueError(
+            "eval_set must be a pair (X_val, y_val) or a list of such pairs, of which the last is "
+            "validated on."
+        )
+    return pairs[-1][0], pairs[-1][1]
+
+
 def new_rows(estimator: Any, X: Any, *, accept_sparse: bool | str | list[str] = False) -> Any:
     """X as a fitted estimator takes it: finite, floating, with the columns seen in fit.
 

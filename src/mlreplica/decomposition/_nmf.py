@@ -71,7 +71,7 @@ class NMF(
     l1_ratio : float, default=0.0
         ρ.
     verbose : int, default=0
-        Kept for scikit-learn: use callbacks.
+        Above 0, write a line per sweep on standard output.
     shuffle : bool, default=False
         Kept for scikit-learn: coordinates are always taken in order.
 

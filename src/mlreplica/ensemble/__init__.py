@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .boosting.gradient_boosting_regressor import (
         GradientBoostingRegressor as GradientBoostingRegressor,
     )
+    from .forest.embedding import RandomTreesEmbedding as RandomTreesEmbedding
     from .forest.estimators import ExtraTreesClassifier as ExtraTreesClassifier
     from .forest.estimators import ExtraTreesRegressor as ExtraTreesRegressor
     from .forest.estimators import RandomForestClassifier as RandomForestClassifier

@@ -89,6 +89,7 @@ class BaggingClassifier(ensemble.BaggingClassifier):
     card = Card(
         page="bagging",
         checks="members",
+        onnx="bagging",
         use="less variance of an unstable model, by fits on resampled rows",
         good="any model; out-of-bag score; members are fitted in parallel",
         bad="bias stays; as many models to keep as members",

@@ -76,6 +76,7 @@ class StackingClassifier(ensemble.StackingClassifier):
     card = Card(
         page="ensembles-compared",
         checks="members",
+        onnx="stacking",
         input="members",
         cheap=lambda: {"estimators": [("tree", DecisionTreeClassifier(max_depth=1))]},
         use="one answer from models of different kinds, with learned weights",

@@ -75,6 +75,7 @@ class VotingClassifier(ensemble.VotingClassifier):
     card = Card(
         page="ensembles-compared",
         checks="members",
+        onnx="voting",
         input="members",
         cheap=lambda: {"estimators": [("tree", DecisionTreeClassifier(max_depth=1))]},
         use="one answer from models of different kinds",

@@ -17,7 +17,6 @@ van Buuren, Groothuis-Oudshoorn: mice: multivariate imputation by chained equati
 Statistical Software 45 (2011), 1–67.
 """
 
-import logging
 import warnings
 from contextlib import nullcontext
 from functools import partial
@@ -40,6 +39,7 @@ from mlreplica.core.compat import (
     is_scalar_nan,
 )
 from mlreplica.core.compile.threads import one_blas_thread
+from mlreplica.core.iterate import say, speaks
 from mlreplica.core.validation import FLOATS
 
 from ._evidence import RidgeFit, RowSums, truncated_normal
@@ -51,7 +51,6 @@ from ._steps import ImputerTriplet, draw_gaps, packed, replay
 from ._turns import chances_of, limits_of, order_of
 
 MOVING = "[IterativeImputer] Early stopping criterion not reached."
-log = logging.getLogger(__name__)
 
 
 class IterativeImputer(Imputer):
@@ -84,7 +83,7 @@ class IterativeImputer(Imputer):
     min_value, max_value : float or array-like of shape (n_features,), default=-inf, inf
         Limits of filled values.
     verbose : int, default=0
-        Above 0, rounds are logged.
+        Above 0, write a line per round on standard output.
     random_state : int, RandomState or None, default=None
         Of draws, of nearest columns and of a random order.
     add_indicator : bool, default=False
@@ -295,8 +294,8 @@ class IterativeImputer(Imputer):
             if sums is not None:
                 sums.refresh()
             moved = np.abs(work - before).max()
-            if self.verbose > 0:
-                log.info("round %d: largest change %.3g, limit %.3g", self.n_iter_, moved, size)
+            if speaks(self):
+                say(self, f"Round {self.n_iter_}, largest change {moved:.3g}, limit {size:.3g}")
             if not self.sample_posterior and moved < size:
                 return True
         return False

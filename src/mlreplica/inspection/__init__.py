@@ -1,10 +1,16 @@
-"""Inspection: look at how a model errs, not only at how much"""
+"""Inspection: look at how a model errs, not only at how much
+
+`DecisionBoundaryDisplay` is scikit-learn's, so that an import can be swapped. The one of
+`mlreplica.plotting` is legible in grey, draws the rows and takes more than two columns.
+"""
 
 from typing import TYPE_CHECKING
 
 from mlreplica.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from sklearn.inspection import DecisionBoundaryDisplay as DecisionBoundaryDisplay
+
     from ._bias_variance import BiasVariance as BiasVariance
     from ._bias_variance import bias_variance as bias_variance
     from ._dependence import PartialDependenceDisplay as PartialDependenceDisplay

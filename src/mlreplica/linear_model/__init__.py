@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .robust.huber import HuberRegressor as HuberRegressor
     from .robust.poisson_regressor import PoissonRegressor as PoissonRegressor
     from .robust.quantile import QuantileRegressor as QuantileRegressor
+    from .robust.ransac_regressor import RANSACRegressor as RANSACRegressor
     from .robust.tweedie_regressors import GammaRegressor as GammaRegressor
     from .robust.tweedie_regressors import TweedieRegressor as TweedieRegressor
     from .sgd.classifier import SGDClassifier as SGDClassifier

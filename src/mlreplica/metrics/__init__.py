@@ -1,10 +1,19 @@
-"""Scores, losses and curves: scikit-learn's names and numbers, at the cost of the arithmetic"""
+"""Scores, losses and curves: scikit-learn's names and numbers, at the cost of the arithmetic
+
+Scorers and displays are scikit-learn's own, so that an import can be swapped; they take any
+estimator. Displays in the house style are in `mlreplica.plotting`.
+"""
 
 from typing import TYPE_CHECKING
 
 from mlreplica.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from sklearn.metrics import ConfusionMatrixDisplay as ConfusionMatrixDisplay
+    from sklearn.metrics import DetCurveDisplay as DetCurveDisplay
+    from sklearn.metrics import PrecisionRecallDisplay as PrecisionRecallDisplay
+    from sklearn.metrics import PredictionErrorDisplay as PredictionErrorDisplay
+    from sklearn.metrics import RocCurveDisplay as RocCurveDisplay
     from sklearn.metrics import check_scoring as check_scoring
     from sklearn.metrics import get_scorer as get_scorer
     from sklearn.metrics import get_scorer_names as get_scorer_names

@@ -14,13 +14,11 @@ float32 once, at the end. Linear models and kernels are products and exponential
 operators; trees are one `TreeEnsembleRegressor` of ai.onnx.ml.
 """
 
-import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from . import _kernels, _linear, _trees  # noqa: F401  each registers its models
-from ._graph import Graph, convert, no_graph
-from ._scaling import scaled
+from . import _kernels, _linear, _members, _scaling, _trees  # noqa: F401  each registers its models
+from ._graph import Graph, convert
 
 __all__ = ["to_onnx"]
 
@@ -30,9 +28,9 @@ def to_onnx(model, *, name=None):
 
     Linear models, support vector machines and kernel ridge regression with any kernel of
     `mlreplica.kernels` but the Laplacian and those of your own, trees without categories, forests,
-    isolation forests, AdaBoost of our trees, gradient and histogram boosting; alone, behind scalers
-    in a `Pipeline`, or with a target that `TransformedTargetRegressor` scales. An error names what
-    has no graph. Needs the extra `onnx`.
+    isolation forests, AdaBoost of our trees, gradient and histogram boosting; bagging, voting,
+    stacking and RANSAC of these; alone, behind scalers in a `Pipeline`, or with a target that
+    `TransformedTargetRegressor` scales. An error names what has no graph. Needs the extra `onnx`.
 
     Parameters
     ----------
@@ -58,15 +56,10 @@ def to_onnx(model, *, name=None):
     """
     check_is_fitted(model)
     graph = Graph()
-    x, last = graph.add("Cast", "X", to=graph.onnx.TensorProto.DOUBLE), model
-    while isinstance(last, Pipeline):
-        *before, (_, last) = last.steps
-        for _, step in before:
-            x = scaled(graph, x, step)
-    if sp.issparse(getattr(last, "coef_", None)):
-        raise TypeError("coef_ is sparse: call densify() first.")
-    found = convert(last, graph, x)
-    if hasattr(last, "predict_proba") and "probabilities" not in found:
-        raise no_graph(f"the probabilities of {last}")
-    outputs = {name: graph.result(name, *values) for name, values in found.items()}
-    return graph.model(name or type(last).__name__, last.n_features_in_, outputs)
+    x = graph.add("Cast", "X", to=graph.onnx.TensorProto.DOUBLE)
+    outputs = {
+        name: graph.result(name, *values) for name, values in convert(model, graph, x).items()
+    }
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    return graph.model(name or type(model).__name__, model.n_features_in_, outputs)

@@ -1,7 +1,9 @@
 """A graph under construction, and the outputs that models have in common"""
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.pipeline import Pipeline
 
 import mlreplica
 from mlreplica.core.formulas import loss_formulas as formulas
@@ -17,7 +19,8 @@ LINKS = {
 }
 SUPPORTED = (
     "linear models, support vector machines, kernel ridge, trees and boosting without categories, "
-    "forests and AdaBoost of our trees, alone or behind scalers"
+    "forests and AdaBoost of our trees; bagging, voting, stacking and RANSAC of these; alone or "
+    "behind scalers"
 )
 
 
@@ -37,11 +40,22 @@ def converter(function):
 
 def convert(model, graph, x):
     """Return the outputs of a model: names to (tensor, shape) or (tensor, shape, dtype)."""
+    from ._scaling import scaled
+
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            x = scaled(graph, x, step)
+        return convert(model.steps[-1][1], graph, x)
+    if sp.issparse(getattr(model, "coef_", None)):
+        raise TypeError("coef_ is sparse: call densify() first.")
     scaled_target = "scaled_target" if isinstance(model, TransformedTargetRegressor) else None
     way = getattr(getattr(model, "card", None), "onnx", scaled_target)
     if way is None:
         raise no_graph(type(model).__name__)
-    return (CONVERTERS[way] if isinstance(way, str) else way)(model, graph, x)
+    found = (CONVERTERS[way] if isinstance(way, str) else way)(model, graph, x)
+    if hasattr(model, "predict_proba") and "probabilities" not in found:
+        raise no_graph(f"the probabilities of {model}")
+    return found
 
 
 class Graph:

@@ -31,6 +31,7 @@ A reader of format n reads formats 1 … n; what is newer is refused in words.
 """
 
 import json
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,6 +117,11 @@ def load(path):
     ValueError
         If the file is damaged, tampered with, of a newer format, or no model at all.
 
+    Warns
+    -----
+    UserWarning
+        If another version of mlreplica wrote the file.
+
     Examples
     --------
     >>> import tempfile
@@ -128,6 +134,12 @@ def load(path):
     Ridge(alpha=2.0)
     """
     content = _content(path)
+    if content["mlreplica"] != mlreplica.__version__:
+        warnings.warn(
+            f"{path} was written by mlreplica {content['mlreplica']}, and this is mlreplica "
+            f"{mlreplica.__version__}: check a few predictions, then save the model again.",
+            stacklevel=2,
+        )
     try:
         model = Reader(content["arrays"])(json.loads(content["model"]))
     except RecursionError:

@@ -139,6 +139,14 @@ def members(state):
         alike(trees, columns(state))
 
 
+def consensus(state):
+    """A model, and which rows agree with it."""
+    columns(state)
+    inliers = state["inlier_mask_"]
+    require(isinstance(state["estimator_"], BaseEstimator), "estimator_")
+    require(isinstance(inliers, np.ndarray) and inliers.dtype == bool, "inlier_mask_")
+
+
 def alike(trees, p):
     """Trees over p columns whose leaves have one shape."""
     require(len(trees) > 0 and all(isinstance(tree, Tree) for tree in trees), "a tree")
@@ -549,6 +557,7 @@ FAMILIES = {
     "one_tree": (("tree_",), one_tree),
     "forest": (("_trees",), forest),
     "members": (("estimators_",), members),
+    "consensus": (("estimator_", "inlier_mask_"), consensus),
     "calibrated": (("classes_", "calibrated_classifiers_"), calibrated),
     "boosted": (("_predictors",), boosted),
     "isolation": (("_forests",), isolation),

@@ -152,7 +152,6 @@ def fit_kmeans(model: Any, rows: Rows) -> None:
             unit="passes",
             advice=None,
             publish=publish,
-            verbose=model.verbose > 0,
         )
         state = state._replace(inertia=rows.sum(inertia_of, state.centers, origin, scale))
         if best is None or state.inertia < best[0].inertia:

@@ -145,6 +145,7 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
                 unit="steps of EM",
                 advice="raise n_iter or tol",
                 publish=lambda _: {},
+                verbose=0,  # `ConvergenceMonitor` speaks
             )
         self.history_ = np.array(monitor.history)
         self.converged_ = bool(state.gain <= self.tol) if own else bool(monitor.converged)

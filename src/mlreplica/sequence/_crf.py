@@ -83,7 +83,7 @@ calibration_max_trials
     variance, gamma : float, default=1.0, 1.0
         "arow": first variance of the weights, and how much mistakes count.
     verbose : bool, default=False
-        Of no consequence; `set_callbacks` shows the progress.
+        Whether to write a line per step on standard output.
     model_filename : str, default=None
         Where `fit` saves the model, and an unfitted model loads it from.
     keep_tempfiles, trainer_cls

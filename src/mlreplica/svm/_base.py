@@ -20,7 +20,7 @@ from mlreplica.core.compat import (
     _align_api_if_sparse,
     _num_samples,
 )
-from mlreplica.core.iterate import CallbackSupport
+from mlreplica.core.iterate import CallbackSupport, speaks
 from mlreplica.core.validation import new_rows
 from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma, squared_norms
 
@@ -134,8 +134,8 @@ class KernelMachine(CallbackSupport, BaseEstimator):
 
     @property
     def _watched(self):
-        """Whether callbacks look at the solver's states."""
-        return bool(getattr(self, "_skl_callbacks", None))
+        """Whether callbacks or `verbose` look at the solver's states."""
+        return bool(getattr(self, "_skl_callbacks", None)) or speaks(self)
 
     @property
     def _options(self):

@@ -62,7 +62,7 @@ class LinearSVC(CallbackSupport, LinearScores, ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; they multiply `sample_weight`.
     verbose : int, default=0
-        Of no consequence; `set_callbacks` shows the progress.
+        Above 0, write a line per iteration on standard output.
     random_state : int, RandomState instance or None, default=None
         The order of rows in "dcd".
     max_iter : int, default=1000

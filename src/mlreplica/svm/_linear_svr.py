@@ -52,7 +52,7 @@ class LinearSVR(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator
         Kept for scikit-learn's sake: it decides which combinations are refused, as there. The
         minimum is the same; how it is found is decided by `solver`.
     verbose : int, default=0
-        Of no consequence; `set_callbacks` shows the progress.
+        Above 0, write a line per iteration on standard output.
     random_state : int, RandomState instance or None, default=None
         The order of rows in "dcd".
     max_iter : int, default=1000

@@ -55,7 +55,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     cache_size : float, default=200
         Megabytes for rows of the Gram matrix.
     verbose : bool, default=False
-        Of no consequence; `set_callbacks` shows the progress.
+        Above 0, write a line per block of steps on standard output.
     max_iter : int, default=-1
         The most steps; -1: a limit that grows with the number of rows.
 

@@ -72,7 +72,7 @@ class SVC(MarginClassifier):
     class_weight : dict or "balanced", default=None
         Factors of C by class.
     verbose : bool, default=False
-        Without effect; use callbacks.
+        Above 0, write a line per block of steps on standard output.
     max_iter : int, default=-1
         The most steps a machine; -1: ten million or a hundred a row.
     decision_function_shape : {"ovo", "ovr"}, default="ovr"

@@ -190,7 +190,6 @@ class BisectingKMeans(CentreModel):
             unit="clusters",
             advice=None,
             publish=publish,
-            verbose=self.verbose > 0,
         )
         vars(self).update(publish(state))
         self._say_if_few(self.labels_)

@@ -198,7 +198,6 @@ class KMeans(CentreModel):
             unit="passes",
             advice=None,
             publish=publish,
-            verbose=self.verbose > 0,
             reasons=("center shift small" if tol > 0 else STRICT, STRICT),
         )
         C, labels = state.centers, state.labels

@@ -305,7 +305,6 @@ class MiniBatchKMeans(CentreModel):
             unit="batches",
             advice=None,
             publish=publish,
-            verbose=self.verbose > 0,
             reasons=("small centers change", "lack of improvement in inertia"),
         )
         vars(self).update(learned(state))

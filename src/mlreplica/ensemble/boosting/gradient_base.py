@@ -34,7 +34,7 @@ from mlreplica.core.growth.grow import Columns
 from mlreplica.core.growth.options import columns_drawn, least_rows
 from mlreplica.core.growth.tree import Packed
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, validation_rows
 from mlreplica.tree import DecisionTreeRegressor
 
 from .stages import describe, fit_stage, sample
@@ -95,6 +95,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
         X_val=None,
         y_val=None,
         sample_weight_val=None,
+        eval_set=None,
     ):
         """Fit one stage after the other.
 
@@ -111,6 +112,8 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
         X_val, y_val, sample_weight_val : array-like, default=None
             Rows that are not trained on, whose loss after each stage becomes `validation_score_`
             and, with `n_iter_no_change`, decides when to stop instead of a part of X.
+        eval_set : pair (X_val, y_val) or list of such pairs, default=None
+            Another way to give X_val and y_val: the last pair.
 
         Returns
         -------
@@ -134,6 +137,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
             raise ValueError("All sample weights are zero; at least one row must count.")
         y = column_or_1d(y, warn=True)
         y = self._encode(y, None if sample_weight is None else w)
+        X_val, y_val = validation_rows(X_val, y_val, eval_set)
         held_out = self._held_out(X_val, y_val, sample_weight_val)
         if held_out is None and self.n_iter_no_change is not None:
             X, y, w, held_out = self._split(X, y, w)
@@ -148,6 +152,7 @@ class GradientBoosting(CallbackSupport, BaseEnsemble):
                 max_iter=self.n_estimators - begin,
                 advice=None,
                 unit="stages",
+                verbose=0,  # `StageReport` has a table
                 publish=self._published,
                 X=X,
                 y=y,

@@ -53,6 +53,7 @@ from mlreplica.core.growth.grow import grow
 from mlreplica.core.growth.options import columns_drawn, least_rows, monotonic_signs
 from mlreplica.core.growth.pruning import prune
 from mlreplica.core.growth.tree import Packed
+from mlreplica.core.iterate import timed
 from mlreplica.core.validation import FLOATS, ValidatedOnce, refuse_heavy_share
 
 from .trees import packable, plain_data, plain_trees
@@ -186,7 +187,8 @@ class Forest(ValidatedOnce, MultiOutputMixin, BaseEstimator):
             if not known:
                 self._trees, self._seeds = [], seeds[:0]
             self._seeds = np.concatenate([self._seeds, seeds[known:]])
-            self._trees = self._trees + self._grow(X, y, seeds[known:])
+            with timed(self, f"{len(seeds) - known} trees"):
+                self._trees = self._trees + self._grow(X, y, seeds[known:])
             self._made = Made()
         if self.oob_score and (known < self.n_estimators or not hasattr(self, "oob_score_")):
             kind = type_of_target(y)

@@ -53,7 +53,7 @@ DOC = """{idea}: (1).
     random_state : int, RandomState instance or None, default=None
         Draws rows, columns and thresholds.
     verbose : int, default=0
-        Not used.
+        Above 0, write how many trees were grown, and the seconds, on standard output.
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
 {class_weight}    ccp_alpha : float, default=0.0

@@ -1,6 +1,5 @@
 """What both estimators of histogram boosting share: parameters, the loop of rounds, prediction"""
 
-import logging
 from copy import copy
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -28,7 +27,8 @@ from mlreplica.core.compat import (
     _fit_context,
 )
 from mlreplica.core.inputs import Inputs
-from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.iterate import CallbackSupport, iterate, speaks
+from mlreplica.core.validation import validation_rows
 
 from .binning import SAMPLE, codes_of, learn_bins
 from .early_stopping import BinnedRows, mean_loss, watch_scores
@@ -36,9 +36,7 @@ from .interactions import group_matrix, interaction_groups
 from .predict import add_trees, forest_of, masks_of
 from .rounds import Booster, BoostingProblem, Options, best_constant
 
-logger = logging.getLogger("mlreplica")
-
-AUTO = 10_000  # rows from which early_stopping="auto" is True
+AUTO = 10_000  # rows beyond which early_stopping="auto" is True
 
 
 class BoostingRound(NamedTuple):
@@ -90,7 +88,17 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, *, X_val=None, y_val=None, sample_weight_val=None):
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        *,
+        X_val=None,
+        y_val=None,
+        sample_weight_val=None,
+        eval_set=None,
+    ):
         """Fit the model.
 
         Parameters
@@ -103,12 +111,15 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             Weights of the rows.
         X_val, y_val, sample_weight_val : array-like, optional
             Rows for early stopping; otherwise a part of X (`validation_fraction`).
+        eval_set : pair (X_val, y_val) or list of such pairs, optional
+            Another way to give X_val and y_val: the last pair.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        X_val, y_val = validation_rows(X_val, y_val, eval_set)
         self._inputs = Inputs(self, X, most=self.max_bins)
         X = self._inputs.rows(self, X, reset=True)
         return self._learn(X, y, sample_weight, X_val, y_val, sample_weight_val)
@@ -139,7 +150,8 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         groups = group_matrix(interaction_groups(self.interaction_cst, X.shape[1]), X.shape[1])
         self._loss = self._make_loss()
         auto = self.early_stopping == "auto"
-        self.do_early_stopping_ = len(X) > AUTO if auto else bool(self.early_stopping)
+        asked = len(X) > AUTO or given is not None
+        self.do_early_stopping_ = asked if auto else bool(self.early_stopping)
         train, valid = self._split(train, given)
         if not again:
             base = np.atleast_1d(best_constant(self._loss, train.y, train.weight))
@@ -166,10 +178,6 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
             )
         vars(self).update(self._so_far())
         self._assembled()
-        if self.verbose:
-            trees = [tree for round_ in self._predictors for tree in round_]
-            leaves = sum(tree.n_leaves for tree in trees)
-            logger.info("%d trees with %d leaves", len(trees), leaves)
         return self
 
     def _so_far(self):
@@ -293,7 +301,7 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         )  # fmt: skip
         if score and not self._predictors:
             score()
-        watched = bool(getattr(self, "_skl_callbacks", None))
+        watched = bool(getattr(self, "_skl_callbacks", None)) or speaks(self)
         while True:
             trees, notes = zip(*booster.round(), strict=True)
             self._predictors.append(list(trees))

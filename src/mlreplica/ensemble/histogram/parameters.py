@@ -28,7 +28,8 @@ learning_rate : float, default=0.1
     warm_start : bool, default=False
         Add rounds to the model of the last fit.
     early_stopping : "auto" or bool, default="auto"
-        Stop when the score no longer rises; "auto" means for more than 10,000 rows.
+        Stop when the score no longer rises; "auto" means for more than 10,000 rows, or
+        when `fit` is given validation rows.
     scoring : str, callable or None, default="loss"
         What should rise; "loss" is the negative loss.
     validation_fraction : int, float or None, default=0.1
@@ -38,7 +39,7 @@ learning_rate : float, default=0.1
     tol : float, default=1e-7
         What counts as better.
     verbose : int, default=0
-        Positive: report to the logger "mlreplica".
+        Above 0, write a line per round on standard output.
     random_state : int, RandomState instance or None, default=None
         Chooses validation rows, the rows that thresholds come from, and columns."""
 GROWTH = """\

@@ -39,6 +39,7 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.compile.threads import n_threads, run, share, split
 from mlreplica.core.formulas.draws import LARGEST, seeded
+from mlreplica.core.iterate import timed
 from mlreplica.core.validation import FLOATS, ValidatedOnce
 from mlreplica.ensemble.forest.base import Made
 from mlreplica.tree import ExtraTreeRegressor
@@ -91,7 +92,7 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Draws rows, columns and thresholds.
     verbose : int, default=0
-        Not used.
+        Above 0, write how many trees were grown, and the seconds, on standard output.
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
 
@@ -229,7 +230,8 @@ class IsolationForest(OutlierMixin, ValidatedOnce, BaseEstimator):
             seeds = numbers(self.random_state, self.n_estimators)
             self._seeds = np.concatenate([self._seeds, seeds[known:]]) if known else seeds
             self._made = self._made if known else Made()
-            forests = self._grow(X, seeds[known:])
+            with timed(self, f"{len(seeds) - known} trees"):
+                forests = self._grow(X, seeds[known:])
             self._forests = self._forests + forests if known else forests
         if self.contamination == "auto":
             self.offset_ = -0.5

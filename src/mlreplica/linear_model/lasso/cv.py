@@ -31,6 +31,7 @@ from mlreplica.core.compat import (
     _routing_enabled,
 )
 from mlreplica.core.compile.threads import run
+from mlreplica.core.iterate import say, speaks
 from mlreplica.core.linear import LinearPrediction
 from mlreplica.core.validation import FLOATS, refuse_weightless_folds
 
@@ -66,7 +67,7 @@ class ElasticNetCV(LinearPrediction, RegressorMixin, BaseEstimator):
     copy_X : bool, default=True
         Without effect: X is never written to.
     verbose : bool or int, default=0
-        Without effect.
+        Above 0, write the choice on standard output.
     n_jobs : int, default=None
         Threads over which folds are spread; None means all.
     positive : bool, default=False
@@ -210,6 +211,9 @@ class ElasticNetCV(LinearPrediction, RegressorMixin, BaseEstimator):
         best, at = np.unravel_index(means.argmin(), means.shape)
         self.mse_path_ = np.squeeze(np.moveaxis(errors, 2, 1))
         self.alpha_ = grids[best][at]
+        if speaks(self):
+            least, most = means.min(), len(means.ravel())
+            say(self, f"alpha {self.alpha_:.4g}: mean squared error {least:.4g}, least of {most}")
         if not isinstance(self.alphas, Integral) or len(ratios) == 1:
             self.alphas_ = np.asarray(grids[0])
         else:
@@ -336,7 +340,7 @@ class LassoCV(ElasticNetCV):
     cv : int, splitter or iterable, default=None
         Folds; None means five.
     verbose : bool or int, default=False
-        Without effect.
+        Above 0, write the choice on standard output.
     n_jobs : int, default=None
         Threads over which folds are spread; None means all.
     positive : bool, default=False

@@ -50,7 +50,7 @@ class MultiTaskElasticNetCV(ElasticNetCV):
     copy_X : bool, default=True
         Without effect: X is never written to.
     verbose : bool or int, default=0
-        Without effect.
+        Above 0, write the choice on standard output.
     n_jobs : int, default=None
         Threads over which folds are spread; None means all.
     random_state : int, RandomState instance or None, default=None
@@ -210,7 +210,7 @@ class MultiTaskLassoCV(MultiTaskElasticNetCV):
     cv : int, splitter or iterable, default=None
         Folds; None means five.
     verbose : bool or int, default=False
-        Without effect.
+        Above 0, write the choice on standard output.
     n_jobs : int, default=None
         Threads over which folds are spread; None means all.
     random_state : int, RandomState instance or None, default=None

@@ -30,6 +30,7 @@ from mlreplica.core.compat import (
     _routing_enabled,
 )
 from mlreplica.core.compile.threads import run
+from mlreplica.core.iterate import say, speaks
 
 from .regression import LogisticRegression
 from .training import LogisticData, check_solver, row_weights, solve
@@ -236,6 +237,8 @@ random_state
             W, b = mean[:, :-1], mean[:, -1]
         self.coef_, self.intercept_ = W, b
         self.n_iter_ = steps
+        if speaks(self):
+            say(self, f"C {self.C_:.4g}: {len(folds)} folds, at most {steps.max()} iterations each")
         if legacy:
             self._legacy_attributes(one_ratio=self._no_ratios())
         return self

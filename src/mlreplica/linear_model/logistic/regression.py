@@ -80,7 +80,7 @@ class LogisticRegression(
     max_iter : int, default=100
         The most iterations of the solver.
     verbose : int, default=0
-        Of no consequence; `set_callbacks` shows the progress of any solver.
+        Above 0, write a line per iteration on standard output.
     warm_start : bool, default=False
         Whether `fit` starts from the present solution.
     n_jobs : int, default=None

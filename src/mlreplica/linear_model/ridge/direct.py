@@ -350,6 +350,11 @@ class RidgeState(NamedTuple):
     rest: float  # the largest of ‖g‖ / ‖g(0)‖ and of gap / P(0), over all targets
 
 
+def inner(a, b):
+    """aᵀb of every column."""
+    return np.einsum("ij,ij->j", a, b)
+
+
 class DenseProducts(NamedTuple):
     """The products with a dense A that (7) asks for."""
 
@@ -363,7 +368,7 @@ class DenseProducts(NamedTuple):
     def gradient(self, c, w):
         """Aᵀ(c − A w), and ‖c − A w‖² of every target."""
         r = c - self.A @ w
-        return self.A.T @ r, (r * r).sum(axis=0)
+        return (r.T @ self.A).T, inner(r, r)
 
     def diagonal(self):
         """The diagonal of AᵀA."""
@@ -371,7 +376,7 @@ class DenseProducts(NamedTuple):
 
     def normal(self, d):
         """AᵀA d"""
-        return self.A.T @ (self.A @ d)
+        return ((self.A @ d).T @ self.A).T
 
 
 def conjugate_gradients(products, c, alpha, tol, frame):
@@ -380,29 +385,30 @@ def conjugate_gradients(products, c, alpha, tol, frame):
     Where g seems small enough it is computed
     afresh and the directions start anew, so that the last bound does not rest on the recursion.
     With next to no penalty z = g: then w stays in the span of the rows, where its limit is. A
-    direction with no more curvature than rounding makes is not followed: it leads anywhere.
+    direction with no more curvature than rounding makes is not followed: it leads anywhere. Arrays
+    (p, q) are in Fortran order: what is of one target lies together.
     """
-    w = np.zeros((products.shape[1], c.shape[1]))
+    w = np.zeros((products.shape[1], c.shape[1]), order="F")
     first, c_sq = products.gradient(c, w)
-    D = products.diagonal()[:, None] + alpha
-    D = np.where(alpha > 1e-10 * D.max(axis=0, initial=0.0), D, 1.0)
-    g, before = first, np.inf
+    D = np.add(products.diagonal()[:, None], alpha, order="F")
+    D[:, alpha <= 1e-10 * D.max(axis=0, initial=0.0)] = 1.0
+    g, before, size = first, np.inf, np.sqrt(inner(first, first))
 
     def state():
         """The RidgeState, and what is left of each target."""
-        g_sq = (g * g).sum(axis=0)
-        P = float((c_sq - (w * (first + g)).sum(axis=0)).sum())
+        g_sq = inner(g, g)
+        P = float((c_sq - inner(w, first) - inner(w, g)).sum())
         gaps = np.where(g_sq > 0, g_sq / alpha, 0.0)
         share = np.where(alpha > 0, gaps / c_sq, 0.0)
-        rest = np.nan_to_num(np.maximum(np.sqrt(g_sq) / np.linalg.norm(first, axis=0), share))
+        rest = np.nan_to_num(np.maximum(np.sqrt(g_sq) / size, share))
         return RidgeState(*frame(w), P, float(gaps.sum()), float(rest.max())), rest
 
     with np.errstate(divide="ignore", invalid="ignore"):
         d, rest = g / D, np.full(len(alpha), np.inf)
-        gz, top = (g * d).sum(axis=0), np.zeros(len(alpha))
+        gz, top = inner(g, d), np.zeros(len(alpha))
         while True:
             Gd = products.normal(d) + alpha * d
-            curved, d_sq = (d * Gd).sum(axis=0), (d * d).sum(axis=0)
+            curved, d_sq = inner(d, Gd), inner(d, d)
             top = np.fmax(top, curved / d_sq)
             far = (gz > 0) & (rest > tol / 2)  # a target that has arrived waits for the others
             far &= curved > 8 * EPS * top * d_sq
@@ -416,7 +422,7 @@ def conjugate_gradients(products, c, alpha, tol, frame):
             if fresh and not now.rest < before / 2:
                 return
             z = g / D
-            gz = (g * z).sum(axis=0)
+            gz = inner(g, z)
             d = z if fresh else z + np.where(old > 0, gz / old, 0.0) * d
             before = now.rest if fresh else before
 

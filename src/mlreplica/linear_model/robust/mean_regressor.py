@@ -3,7 +3,6 @@
 `poisson.py` and `tweedie.py` have the problems, which Newton's method solves.
 """
 
-import logging
 from contextlib import suppress
 from numbers import Integral, Real
 
@@ -19,8 +18,6 @@ from mlreplica.core.rows.walk import Rows
 from mlreplica.core.validation import new_rows
 
 from .poisson import TINY, PoissonState, newton, thinned_start
-
-logger = logging.getLogger("mlreplica")
 
 
 def check_amounts(y, power, log):
@@ -133,8 +130,6 @@ class MeanRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         self.coef_ = w.astype(X.dtype, copy=False)
         self.intercept_ = X.dtype.type(b) if self.fit_intercept else 0.0
         self.certificate_, self.n_iter_ = gap, steps
-        if self.verbose:
-            logger.info("%d steps, objective within %.1e of its minimum", steps, gap)
         return self
 
     def predict(self, X):

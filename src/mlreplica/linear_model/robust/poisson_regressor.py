@@ -32,7 +32,7 @@ class PoissonRegressor(MeanRegressor):
     warm_start : bool, default=False
         Start from the answer of the last fit.
     verbose : int, default=0
-        Positive: report to the logger "mlreplica" how the fit went.
+        Above 0, write a line per step on standard output.
     n_jobs : int, default=None
         Threads; None means all.
 

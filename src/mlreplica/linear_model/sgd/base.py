@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from numbers import Integral, Real
 
@@ -32,7 +31,6 @@ ADVICE = (  # and scikit-learn's words, for whoever filters by them
     "raise max_iter or tol, or scale X. Maximum number of iteration reached before convergence. "
     "Consider increasing max_iter to improve the fit"
 )
-logger = logging.getLogger("mlreplica")
 
 
 class StochasticDescent(CallbackSupport, ValidatedOnce, BaseEstimator):
@@ -217,8 +215,6 @@ class StochasticDescent(CallbackSupport, ValidatedOnce, BaseEstimator):
                 )
         if (size := np.abs(state.w).sum(axis=1)).max(initial=0.0) > 1e100:
             refuse_overflow(self, scores=size * abs(X).max())
-        if self.verbose:
-            logger.info("%s: %d epochs, loss %g", type(self).__name__, self.n_iter_, state.loss)
         self.t_ += self.n_iter_ * -(-X.shape[0] // self.batch_size)
         if means.start > 0:
             self._standard_coef, self._standard_intercept = w, b

@@ -68,7 +68,7 @@ class SGDClassifier(LinearScores, ClassifierMixin, StochasticClassifier):
     shuffle : bool, default=True
         Whether each epoch has an order of its own.
     verbose : int, default=0
-        If positive, log the number of epochs and the loss of the last.
+        Above 0, write a line per epoch on standard output.
     epsilon : float, default=0.1
         Parameter of 'huber' and of the epsilon-insensitive losses.
     n_jobs : int or None, default=None

@@ -52,7 +52,7 @@ class Perceptron(LinearScores, ClassifierMixin, StochasticClassifier):
     shuffle : bool, default=True
         Whether each epoch has an order of its own.
     verbose : int, default=0
-        If positive, log the number of mistakes and the loss of the last epoch.
+        Above 0, write a line per epoch on standard output.
     eta0 : float, default=1.0
         Learning rate η. From a zero start, without penalty, it only scales the result.
     n_jobs : int or None, default=None

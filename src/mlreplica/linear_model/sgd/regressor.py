@@ -58,7 +58,7 @@ class SGDRegressor(SparseWeights, RegressorMixin, StochasticDescent):
     shuffle : bool, default=True
         Whether each epoch has an order of its own.
     verbose : int, default=0
-        If positive, log the number of epochs and the loss of the last.
+        Above 0, write a line per epoch on standard output.
     epsilon : float, default=0.1
         Parameter of 'huber' and of the epsilon-insensitive losses.
     random_state : int, RandomState instance or None, default=None
