@@ -5,7 +5,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -51,6 +51,7 @@ def exact_singular_values(A):
 
 
 @given(shape=shapes, seed=st.integers(0, 1000), solver=st.sampled_from(DENSE))
+@example(shape=(8, 8, 7), seed=255, solver="eigen")
 def test_full_and_compact_rebuild_the_matrix(shape, seed, solver):
     A = matrix(*shape, seed)
     m, n, r = *A.shape, min(shape)

@@ -186,12 +186,8 @@ def by_eigenvectors(A):
         V, s, Ut = by_eigenvectors(A.T)
         return Ut.T, s, V.T
     values, Vt = eigenpairs(A.T @ A)
-    s = np.sqrt(np.maximum(values, 0.0))
-    U = A @ Vt.T
-    length = np.linalg.norm(U, axis=0)
-    some = length > 10 * len(s) * EPS * max(length.max(), TINY)
-    U = completed(U[:, some] / length[some])[:, : len(s)]
-    return U, s, Vt
+    U, R = np.linalg.qr(A @ Vt.T)  # A v_j, at right angles also where σ_j is rounding
+    return U * np.where(np.diag(R) < 0, -1.0, 1.0), np.sqrt(np.maximum(values, 0.0)), Vt
 
 
 DENSE = {
