@@ -166,7 +166,7 @@ class KernelRows:
         if not len(chosen):
             return G
         if self.precomputed:
-            return self.X[:, chosen] @ b if len(chosen) < self.n else self.X @ b
+            return times_columns(self.X, chosen, b[:, None])[:, 0]
         right, norms = self.X[chosen], self.x_sq[chosen]
         inner = split(len(chosen), -(-len(chosen) // 512))
 
@@ -180,6 +180,16 @@ class KernelRows:
 
         run(one, split(self.n, max(n_threads(), self.n // 256)))
         return G
+
+
+def times_columns(K, chosen, C):
+    """K[:, chosen] @ C; gathering a column costs some ten times as much as reading it in place."""
+    n, m, width = K.shape[1], len(chosen), C.shape[1]
+    if m * (10 + width) < n * (1 + width):
+        return K[:, chosen] @ C
+    whole = np.zeros((n, width))
+    whole[chosen] = C
+    return K @ whole
 
 
 @kernel

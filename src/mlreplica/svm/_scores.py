@@ -20,6 +20,8 @@ import numpy as np
 from mlreplica.core.formulas.kernel_loops import STRIP
 from mlreplica.kernels import RBF, Precomputed, squared_norms
 
+from ._rows import times_columns
+
 EPSILON = 2.0**-24
 FEW = 1 << 20  # entries of a Gram matrix for which double precision is fast enough
 
@@ -50,7 +52,7 @@ class Support:
         for k, (mine, machines) in enumerate(self.parts):
             C = coef[:, mine].T
             if self.precomputed:
-                scores[:, machines] += X[:, self.rows[mine]] @ C
+                scores[:, machines] += times_columns(X, self.rows[mine], C)
             else:
                 scores[:, machines] += self.multipliers[k](X, C)
         return scores
