@@ -19,7 +19,7 @@ from mlreplica.cli.table import read_shipped
 from mlreplica.core.card import Card, card_of
 from mlreplica.discovery import all_estimators, cards, overview, public
 from mlreplica.onnx_export._graph import CONVERTERS
-from mlreplica.persistence._checks import FAMILIES
+from mlreplica.persistence.checks import FAMILIES
 from mlreplica.warmup import all_calls
 
 ROOT = Path(__file__).parent.parent

@@ -59,7 +59,7 @@ class Card:
         The page of the book that explains it, without its ending.
     checks : str, callable or None, default=None
         What must hold in a saved file before compiled loops see its arrays: a family of
-        `persistence/_checks.py`, or a function of the attributes that raises ValueError. A model
+        `persistence/checks/`, or a function of the attributes that raises ValueError. A model
         without checks can be saved, and its file is refused.
     onnx : str, callable or None, default=None
         A converter of `onnx_export`, or a function (model, graph, x) that returns the outputs; None

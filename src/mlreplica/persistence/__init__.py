@@ -24,7 +24,7 @@ A file is a skops archive of one dictionary, the schema of format 1:
 
 A file of unknown origin is safe to load: bytes are checked before anything is made of them
 (`_container.py`); classes come from a fixed list, never by a name to import (`_types.py`); numbers
-that compiled loops take as positions are checked to be in range (`_checks.py`). Nothing in a file
+that compiled loops take as positions are checked to be in range (`checks/`). Nothing in a file
 is ever run. What it cannot promise is that a model is any good: that depends on who made it.
 
 A reader of format n reads formats 1 … n; what is newer is refused in words.

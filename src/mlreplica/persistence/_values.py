@@ -35,7 +35,6 @@ from sklearn.utils import Bunch
 from mlreplica import kernels, losses
 from mlreplica.core.growth.tree import Tree
 
-from ._checks import check
 from ._container import DTYPE, require
 from ._trees import TREES
 from ._types import (
@@ -48,6 +47,7 @@ from ._types import (
     name_of,
     name_of_function,
 )
+from .checks import check
 
 PLAIN = (bool, int, float, str, type(None))
 INDICES = "indices", "indptr"
