@@ -111,7 +111,7 @@ def test_the_naive_loop_finds_the_same(seed):
         {"is_data_valid": lambda X, y: X[0, 0] > 0},
         {"is_model_valid": lambda model, X, y: model.coef_[0] > 1.0},
     ],
-    ids=str,
+    ids=lambda options: "+".join(options) or "default",  # the same name in every process
 )
 @pytest.mark.parametrize("of", ["array", "sparse", "targets", "whole numbers"])
 def test_agrees_with_scikit_learn_draw_by_draw(options, of):
