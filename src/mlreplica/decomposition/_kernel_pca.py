@@ -62,7 +62,7 @@ from mlreplica.core.formulas.kernel_words import (
 from mlreplica.core.formulas.kernels import Linear
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import checked_rows
-from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
+from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, refuse_overflow
 from mlreplica.kernel_ridge import KernelRidge
 
 from ._lanczos import block_lanczos
@@ -260,6 +260,7 @@ class KernelPCA(
             K = square(Z) if is_precomputed(self.kernel) else self.kernel_.block(Z, Z)
             m = symmetric_times(K, np.ones((1, len(K))))[0] / len(K)
             found = self._eigenpairs(X, K, m)
+        refuse_overflow(self, eigenvalues_=found[0], kernel_means=m)
         vars(self).update(self._attributes(X, m, *found))
         if self.fit_inverse_transform:
             self._learn_the_way_back(X, self.eigenvectors_ * np.sqrt(self.eigenvalues_))
