@@ -88,9 +88,11 @@ default="auto"
           block Lanczos; otherwise "full".
         - "full": singular values of the triangle of the rows, without a copy of a tall X.
         - "covariance_eigh": (2) and (3) as they stand.
-        - "lanczos", "arpack": block Lanczos until the residual is at most `tol`. The second is the
-          name of a library with another variant of the algorithm, to the same result.
-        - "randomized": as many passes of block Lanczos as `iterated_power` says.
+        - "lanczos", "arpack": block Lanczos, on a centred copy of a dense X, until the residual is
+          at most `tol`. The second is the name of a library with another variant of the algorithm,
+          to the same result.
+        - "randomized": as many passes of block Lanczos as `iterated_power` says. Where Lanczos
+          would fill the space of a tall X, these three are "full", without a copy.
     tol : float, default=0.0
         Residual, relative to the largest singular value, at which Lanczos stops; 0 for 1e-10.
     iterated_power : int or "auto", default="auto"
