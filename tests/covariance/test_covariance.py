@@ -163,6 +163,47 @@ def test_odd_input():
         EmpiricalCovariance().fit(few, sample_weight=[0, 0, 0])
 
 
+ODD = {
+    "a constant column": [[1.0, 3.0, 0.0], [2.0, 3.0, 5.0], [4.0, 3.0, 1.0], [0.0, 3.0, 2.0]],
+    "more columns than rows": np.arange(18.0).reshape(2, 9) ** 2,
+    "dependent columns": np.outer(np.arange(5.0), [1.0, 2.0, -1.0]),
+    "equal rows": np.full((6, 3), 2.0),
+    "one row": [[1.0, 2.0, 3.0]],
+}
+
+
+@pytest.mark.parametrize("rows", ODD)
+@pytest.mark.parametrize("name", PLAIN)
+def test_singular_rows(name, rows):
+    X = np.array(ODD[rows])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Only one sample", UserWarning)
+        ours, theirs = (getattr(m, name)().fit(X) for m in (covariance, reference))
+    assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-10, atol=1e-12)
+    distances = ours.mahalanobis(X)
+    assert np.isfinite(distances).all()
+    if name == "EmpiricalCovariance":  # within the span: by the pseudo-inverse
+        Z = X - X.mean(axis=0)
+        C = np.cov(X.T, bias=True) if len(X) > 1 else np.zeros((3, 3))
+        expected = np.einsum("ij,jk,ik->i", Z, np.linalg.pinv(C, rtol=1e-10, hermitian=True), Z)
+        assert_allclose(distances, expected, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("rows", ODD)
+@pytest.mark.parametrize("name", ["MinCovDet", "EllipticEnvelope"])
+def test_singular_rows_have_no_tightest_half(name, rows):
+    model, X = getattr(covariance, name)(random_state=0), np.array(ODD[rows])
+    if rows in ("equal rows", "one row"):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", FLAT, UserWarning)
+            with pytest.raises(ValueError, match=r"increase support_fraction|minimum of 2"):
+                model.fit(X)
+        return
+    with pytest.warns((UserWarning, RuntimeWarning), match=r"not full rank|singular"):
+        model.fit(X)
+    assert np.isfinite(model.mahalanobis(X)).all()
+
+
 @pytest.mark.parametrize("name", ["MinCovDet", "EllipticEnvelope"])
 def test_redundant_columns_are_told(name):
     X = np.random.default_rng(0).normal(size=(40, 3))

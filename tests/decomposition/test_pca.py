@@ -132,16 +132,42 @@ def test_columns_far_from_zero_lose_nothing(solver):
     assert_allclose(T.T @ T / 39, np.diag(values[:3]), atol=1e-7 * values[0])
 
 
-@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh"])
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_tall_matrix_is_not_copied(solver, dtype):
     X = np.random.default_rng(0).normal(size=(400_000, 20)).astype(dtype)  # blocks are smaller
-    PCA(2, svd_solver=solver).fit(X[:1000])
+    assert memory_of_fit(PCA(2, svd_solver=solver), X) < 0.3 * X.nbytes
+
+
+@pytest.mark.parametrize("options", [{}, {"standardize": True}, {"whiten": True}])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_no_option_copies_a_tall_matrix(options, weighted, order):
+    X = np.asarray(np.random.default_rng(0).normal(size=(400_000, 20)), order=order)
+    weights = {"sample_weight": np.ones(len(X))} if weighted else {}
+    assert memory_of_fit(PCA(2, **options), X, **weights) < 0.3 * X.nbytes
+
+
+def memory_of_fit(model, X, **weights):
+    """The most bytes that a fit holds beside X; all is compiled before."""
+    clone(model).fit(X[:1000])
     tracemalloc.start()
-    PCA(2, svd_solver=solver).fit(X)
+    model.fit(X, **weights)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 0.3 * X.nbytes
+    return most
+
+
+FAR = [PCA(5, svd_solver=solver, random_state=0) for solver in SOLVERS]
+
+
+@pytest.mark.parametrize("model", [*FAR, IncrementalPCA(batch_size=1000)], ids=repr)
+def test_many_rows_far_from_zero_lose_nothing(model):
+    X = np.random.default_rng(0).normal(size=(30_000, 20)) * np.arange(1.0, 21.0) + 1e8
+    Z = X - 1e8  # exact
+    Z -= Z.mean(axis=0)
+    found = clone(model).fit(X).singular_values_
+    assert_allclose(found, np.linalg.svd(Z, compute_uv=False)[: len(found)], rtol=1e-13)
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.9, 50.0])
@@ -314,6 +340,25 @@ def test_truncated_svd_knows_its_error(algorithm, make):
     assert model.certificate_ < 0.6 * best  # and says something
     assert_allclose(model.singular_values_, exact[:4], rtol=1e-4)
     assert_allclose(model.transform(make(A)), T, atol=1e-10)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_truncated_svd_agrees_with_scikit_learn(make):
+    A = sp.random_array((60, 20), density=0.3, rng=np.random.default_rng(0)).toarray()
+    ours = TruncatedSVD(4, algorithm="lanczos", random_state=0).fit(make(A))
+    theirs = reference.TruncatedSVD(4, algorithm="arpack", random_state=0).fit(A)
+    for name in NAMES:
+        assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-10)
+    assert_allclose(ours.transform(make(A)), theirs.transform(A), atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["arpack", "covariance_eigh"])
+def test_sparse_rows_of_low_rank(solver):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(sp.random_array((90, 3), density=0.3, rng=rng) @ rng.normal(size=(3, 12)))
+    found = PCA(5, svd_solver=solver, random_state=0).fit(X).singular_values_
+    exact = np.linalg.svd(X.toarray() - X.toarray().mean(axis=0), compute_uv=False)[:5]
+    assert_allclose(found, exact, atol=1e-6 * exact[0])
 
 
 @pytest.mark.parametrize("algorithm", ["randomized", "lanczos"])

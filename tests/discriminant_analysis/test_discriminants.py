@@ -194,6 +194,31 @@ def test_bad_input_is_refused():
     assert (one.predict(X) == 0).all()
 
 
+@pytest.mark.parametrize("rows", ["a constant column", "more columns than rows", "equal rows"])
+def test_singular_covariances_of_classes_are_refused_or_shrunk(rows):
+    X = np.random.default_rng(0).normal(size=(12, 20 if rows == "more columns than rows" else 3))
+    X[:, 1 if rows == "a constant column" else slice(0)] = 3.0
+    X[:] = 2.0 if rows == "equal rows" else X
+    y = np.arange(12) % 2
+    Linear, Quadratic = LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    for model, advice in (
+        (Linear(solver="eigen"), "give a shrinkage"),
+        (Quadratic(), "full rank"),
+        (Quadratic(solver="eigen"), "Increase the value of `shrinkage`"),
+    ):
+        with pytest.raises(np.linalg.LinAlgError, match=advice):
+            model.fit(X, y)
+    if rows == "equal rows":
+        with pytest.raises(ValueError, match="no column has any spread"):
+            Linear().fit(X, y)
+        return
+    shrunk = {"solver": "eigen", "shrinkage": 0.2}
+    for model in (Linear(), Linear(solver="lsqr"), Linear(**shrunk), Quadratic(**shrunk)):
+        P = model.fit(X, y).predict_proba(X)
+        assert_allclose(P.sum(axis=1), 1.0)
+        assert (P[np.arange(12), y] > 0.5).mean() > 0.6
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"solver": "lsqr"}, {"solver": "eigen"}, {"solver": "eigen", "shrinkage": 0.5}]
 )

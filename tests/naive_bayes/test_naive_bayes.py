@@ -82,6 +82,32 @@ def test_constant_columns_and_one_class():
 
 
 @pytest.mark.parametrize("kind", ALL)
+def test_rows_that_are_all_equal(kind):
+    X, y = np.full((4, 3), 2), [0, 0, 0, 1]
+    P = kind().fit(X, y).predict_proba(X)
+    if kind is GaussianNB:  # for scikit-learn, NaN
+        assert_allclose(P, [[0.75, 0.25]] * 4, rtol=1e-9)
+    else:
+        assert_allclose(P, getattr(reference, kind.__name__)().fit(X, y).predict_proba(X))
+
+
+def test_a_constant_column_that_is_not_smoothed_is_left_to_the_others():
+    X, y = load_iris(return_X_y=True)
+    constant = np.column_stack([X, np.full(150, 7.0)])
+    model = GaussianNB(var_smoothing=0).fit(constant, y)
+    expected = GaussianNB(var_smoothing=0).fit(X, y).predict_proba(X)
+    assert_allclose(model.predict_proba(constant), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_constant_column_leaves_right_probabilities(kind):
+    X, y = problem()
+    constant = np.column_stack([X, np.full(len(X), 2)])
+    ours, theirs = kind().fit(constant, y), getattr(reference, kind.__name__)().fit(constant, y)
+    assert_allclose(ours.predict_proba(constant), theirs.predict_proba(constant), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ALL)
 def test_one_class_one_row_of_a_class_and_more_columns_than_rows(kind):
     X = np.random.default_rng(0).integers(0, 4, size=(6, 9)).astype(float)
     assert_allclose(kind().fit(X, np.full(6, 7)).predict_proba(X), np.ones((6, 1)))

@@ -161,8 +161,11 @@ class IncrementalPCA(ValidatedOnce, GaussianProjection, BaseEstimator):
         (b, p), first = X.shape, not hasattr(self, "components_")
         k = self._count(b, p, first)
         X = X.astype(np.float64, copy=False)
-        m_b = X.sum(axis=0) / b
-        Z = X - m_b
+        if first:
+            self._origin = X.sum(axis=0) / b
+        Z = X - self._origin  # means of later batches keep the digits that are not the origin's
+        m_b = Z.sum(axis=0) / b
+        Z -= m_b
         sq = np.einsum("ij,ij->j", Z, Z)
         if first:
             n, mean, total, stack = b, m_b, sq, [Z]
@@ -180,7 +183,7 @@ class IncrementalPCA(ValidatedOnce, GaussianProjection, BaseEstimator):
         self.components_ = fixed_signs(V[:k])
         self.singular_values_, self.explained_variance_ = sigma[:k].copy(), variance[:k].copy()
         self.explained_variance_ratio_ = sigma[:k] ** 2 / free if free > 0 else np.zeros(k)
-        self.mean_, self.var_ = mean.copy(), total / n
+        self.mean_, self.var_ = self._origin + mean, total / n
         self.noise_variance_ = float(variance[k:].mean()) if k not in (b, p) else 0.0
         self._lost_noise = lost_noise(sigma[k:], n, len(sigma) - k) if k not in (b, p) else 0.0
 

@@ -31,6 +31,7 @@ Schölkopf, Smola, Müller, Nonlinear component analysis as a kernel eigenvalue 
 Bakır, Weston, Schölkopf, Learning to find pre-images (2004).
 """
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 
 import numpy as np
@@ -352,7 +353,9 @@ class KernelPCA(
         most = block * passes if passes else max(40 * block, 4 * k)
         if solver == "dense" or n <= max(SMALL, 2 * most):
             self.n_iter_ = 1
-            return dense(K, k, by)
+            # threads of BLAS would wait for each other more than they work
+            with one_blas_thread() if n <= SMALL else nullcontext():
+                return dense(K, k, by)
         start = check_random_state(self.random_state).normal(size=(n, block))
         states = block_lanczos(lambda V: times_centred(K, V), start, k, most, by)
         options = {"max_iter": self.max_iter or MAX_PASSES, "tol": self.tol or RESIDUAL}

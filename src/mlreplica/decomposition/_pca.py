@@ -88,9 +88,11 @@ default="auto"
           block Lanczos; otherwise "full".
         - "full": singular values of the triangle of the rows, without a copy of a tall X.
         - "covariance_eigh": (2) and (3) as they stand.
-        - "lanczos", "arpack": block Lanczos until the residual is at most `tol`. The second is the
-          name of a library with another variant of the algorithm, to the same result.
-        - "randomized": as many passes of block Lanczos as `iterated_power` says.
+        - "lanczos", "arpack": block Lanczos, on a centred copy of a dense X, until the residual is
+          at most `tol`. The second is the name of a library with another variant of the algorithm,
+          to the same result.
+        - "randomized": as many passes of block Lanczos as `iterated_power` says. Where Lanczos
+          would fill the space of a tall X, these three are "full", without a copy.
     tol : float, default=0.0
         Residual, relative to the largest singular value, at which Lanczos stops; 0 for 1e-10.
     iterated_power : int or "auto", default="auto"
@@ -317,14 +319,19 @@ default="auto"
 
     def _few(self, X, s, k, most_axes):
         """The k leading axes by block Lanczos, and the total variance times n − 1."""
-        n, mean, scale = first_moments(X, s, self.standardize)
-        A = Products(X, mean, s, scale)
         randomized = self.svd_solver == "randomized"
         block = k + self.n_oversamples if randomized else max(BLOCK, min(k, 4 * BLOCK))
         settle = randomized and self.iterated_power == "auto"
         passes = 1 + (6 if settle else self.iterated_power) if randomized else PASSES
         most = block * passes if randomized else max(20 * block, 3 * k + 3 * block)
-        if most + block > min(X.shape) or (not randomized and min(X.shape) <= DENSE):
+        small = most + block > min(X.shape) or (not randomized and min(X.shape) <= DENSE)
+        if small and X.shape[0] >= X.shape[1]:  # and X may be tall: no copy
+            axes = principal_axes(X, s, exact=True, scaled=self.standardize)
+            total = float(axes.sigma @ axes.sigma)
+            return axes._replace(sigma=axes.sigma[:k], V=axes.V[:k]), total
+        n, mean, scale = first_moments(X, s, self.standardize)
+        A = Products(X, mean, s, scale)
+        if small:
             sigma, V = np.linalg.svd(A.times(np.eye(X.shape[1])), full_matrices=False)[1:]
             sigma = np.append(sigma, np.zeros(max(0, k - len(sigma))))
             return Axes(n, mean, scale, sigma[:k], V[:k]), A.norm_sq

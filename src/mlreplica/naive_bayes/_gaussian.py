@@ -114,11 +114,10 @@ class GaussianNB(NaiveBayes):
     def _scores(self, X):
         """J of (1)"""
         mean, var = self.theta_.astype(np.float64), self.var_.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            half = 0.5 / var
+        var[var == 0.0] = 1e-200  # constant and not smoothed: as narrow as squares of numbers allow
+        half = 0.5 / var
+        with np.errstate(divide="ignore"):  # a class whose prior is 0
             constant = np.log(self.class_prior_) - 0.5 * np.log(2.0 * np.pi * var).sum(axis=1)
-        if not np.isfinite(half).all():
-            half, constant = np.minimum(half, 1e300), np.nan_to_num(constant, posinf=1e300)
         X = np.ascontiguousarray(X, dtype=np.float64)
         out = np.empty((len(X), len(mean)))
         rows = split(len(X), 2 * n_threads(), 1 + LEAST // max(1, mean.size))
