@@ -80,5 +80,9 @@ def test_a_random_field_of_a_conll_file(tmp_path):
     )
     (tmp_path / "wide.conll").write_text("a b c d\n")
     assert "has 4 columns" in call("predict", out, tmp_path / "wide.conll").output
+    signs = "# text = by # 100\nby X\n# Y\n100 Y\n\n\n# sent_id 2\nso X\n"
+    (tmp_path / "signs.conll").write_text(signs)
+    result = call("fit", "CRF", tmp_path / "signs.conll", "-o", out, "--json")
+    assert (json.loads(result.stdout)["sequences"], json.loads(result.stdout)["rows"]) == (2, 4)
     (tmp_path / "bad.conll").write_text("one two\nthree\n")
     assert call("fit", "CRF", tmp_path / "bad.conll", "-o", out).exit_code != 0

@@ -120,5 +120,9 @@ def test_words_and_templates():
     lines = ["# remark", "U0:%x[-1,0]", "U1:%x[0,0]/%x[1,1]", "B"]
     items = WordFeatures(templates=lines).transform(rows)[0]
     assert items == [{"U0": "_B-1", "U1": "Dogs/V"}, {"U0": "Dogs", "U1": "bark/_B+1"}]
-    with pytest.raises(ValueError, match="A template looks like"):
-        WordFeatures(templates=["U0:word"]).transform(rows)
+    near = WordFeatures(templates=["U:%x[-1,0]\n", "U:%x[1,0]\n", "V:%x[0,0]\n", "B\n"])
+    assert near.transform([["a", "b", "c"]])[0][1] == {"U": ["a", "c"], "V": "b"}
+    for line, reason in [("U0:word", "A template looks like"), ("B0:%x[0,0]", "write U"),
+                         ("U0:%x[0,2]", "column 2, which not every word has")]:  # fmt: skip
+        with pytest.raises(ValueError, match=reason):
+            WordFeatures(templates=[line]).transform(rows)

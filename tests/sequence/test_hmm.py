@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from math import fsum
 
 import numpy as np
 import pytest
@@ -167,6 +168,30 @@ def test_likelihood_never_falls(model):
     assert len(model.history_) == 40
     assert np.diff(model.history_).min() > -1e-7
     assert model.history_[-1] > model.history_[0]
+
+
+def test_a_step_of_a_mixture_is_that_of_its_formulas():
+    """In NumPy, by the definitions; hmmlearn's covariances are 0.18 away."""
+    X, A, w = data(GaussianHMM), np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([[0.6, 0.4]] * 2)
+    means = np.array([[[0.0, 0.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 2.0]]])
+    model = GMMHMM(2, 2, covariance_type="full", init_params="", n_iter=1)
+    model.startprob_, model.transmat_, model.weights_ = [0.5, 0.5], A, w
+    model.means_, model.covars_ = means, np.tile(np.cov(X.T), (2, 2, 1, 1))
+    model.fit(X)
+    density = stats.multivariate_normal.pdf
+    part = [[w[k, m] * density(X, means[k, m], np.cov(X.T)) for m in (0, 1)] for k in (0, 1)]
+    part = np.array(part)
+    b = part.sum(axis=1)
+    found = forward([0.5, 0.5], A, b.T)
+    gamma = found.alpha * backward(A, b.T, found.scale)
+    share = gamma.T[:, None] * part / b[:, None]
+    total = share.sum(axis=2)
+    assert_allclose(model.weights_, total / total.sum(axis=1, keepdims=True), rtol=1e-10)
+    means = np.einsum("kmn,nd->kmd", share, X) / total[..., None]
+    assert_allclose(model.means_, means, rtol=1e-10)
+    off = X - means[:, :, None]
+    scatter = np.einsum("kmn,kmnd,kmne->kmde", share, off, off)
+    assert_allclose(model.covars_, scatter / total[..., None, None], rtol=1e-10)
 
 
 def with_priors(model):
@@ -399,6 +424,11 @@ def test_a_million_steps_are_right():
     assert_allclose(gamma.sum(axis=1), 1, atol=1e-9)
     model.implementation = "log"
     assert_allclose(total, model.score(x), rtol=1e-11)
+    model.implementation, model.transmat_ = "scaling", np.full((2, 2), 0.5)  # independent rows
+    terms = np.log(0.5) + stats.norm.logpdf(x, means.T)
+    independent = fsum(np.logaddexp.reduce(terms, axis=1))
+    assert_allclose([model.score(x), model.score_next(x).sum()], independent, rtol=1e-12)
+    assert_array_equal(model.predict(x), terms.argmax(axis=1))
 
 
 def test_hard_cases_are_right_or_clear_errors():

@@ -27,11 +27,17 @@ def sequence_model(name):
 
 
 def read_conll(path, encoding=None, least=2):
-    """Sentences of rows of words: a token per line, an empty line between sentences."""
+    """Sentences of rows of words: a token per line, an empty line between sentences.
+
+    Remarks begin with # and stand before the first word of a sentence; later on # is a word.
+    """
     check_file(Path(path))
     text, *_ = decode(Path(path).read_bytes(), path, encoding)
-    lines = text.splitlines()
-    kept = [line.split() for line in lines if not line.startswith(("#", "-DOCSTART-"))]
+    kept = [[]]
+    for row in text.splitlines():
+        remark = row.startswith("#") and not kept[-1]
+        if not remark and not row.startswith("-DOCSTART-"):
+            kept.append(row.split())
     sentences = [list(rows) for filled, rows in groupby(kept, key=bool) if filled]
     widths = {len(row) for rows in sentences for row in rows}
     if len(widths) != 1 or min(widths) < least:

@@ -5,6 +5,9 @@ present one) and column of the table of tokens,
 
     U01:%x[-1,0]          the word before
     U02:%x[0,0]/%x[0,1]   the word together with its second column
+
+Lines of one name tell what is near, not where: U03:%x[-1,0] and U03:%x[1,0]. A line B stands for
+the transitions, which a field has anyway.
 """
 
 import re
@@ -114,7 +117,8 @@ class WordFeatures(TransformerMixin, BaseEstimator):
         items : list of lists of dicts
         """
         if self.templates is not None:
-            lines = [parsed(line) for line in self.templates if line.strip() and line[0] != "#"]
+            given = [line.strip() for line in self.templates]
+            lines = [parsed(line) for line in given if line and line[0] != "#"]
             return [by_templates(rows_of(sentence), lines) for sentence in X]
         return [self._sentence(rows_of(sentence)) for sentence in X]
 
@@ -161,21 +165,27 @@ def rows_of(sentence):
 
 
 def parsed(line):
-    """A template's name, its text, and the places it looks at."""
+    """A template's name, its text, and the places it looks at; a line B has none."""
     name, _, text = line.partition(":")
     places = [(int(row), int(column)) for row, column in PLACE.findall(text)]
-    if not places and name.strip() != "B":
+    transitions = re.fullmatch(r"B\d*", name.strip())
+    if transitions and places:
+        raise ValueError(f"Pairs of labels have weights without attributes: write U for {line!r}.")
+    if not places and not transitions:
         raise ValueError(f"A template looks like 'U01:%x[-1,0]', got {line!r}.")
     return name.strip(), PLACE.split(text)[::3], places
 
 
 def by_templates(rows, lines):
     """What the templates say of every word; outside of the sentence stand _B-1, _B+1 and so on."""
+    widest = max((column for *_, places in lines for _, column in places), default=0)
+    if rows and widest >= min(map(len, rows)):
+        raise ValueError(f"A template looks at column {widest}, which not every word has.")
     found = []
     for t in range(len(rows)):
         item = {}
         for name, texts, places in lines:
-            if not places:  # "B": transitions, which a CRF has anyway
+            if not places:
                 continue
             parts = [texts[0]]
             for (k, column), rest in zip(places, texts[1:], strict=True):
@@ -183,6 +193,6 @@ def by_templates(rows, lines):
                 inside = 0 <= at < len(rows)
                 edge = f"_B{at}" if at < 0 else f"_B+{at - len(rows) + 1}"
                 parts += [rows[at][column] if inside else edge, rest]
-            item[name] = "".join(parts)
-        found.append(item)
+            item.setdefault(name, []).append("".join(parts))
+        found.append({name: said if len(said) > 1 else said[0] for name, said in item.items()})
     return found
