@@ -219,7 +219,7 @@ class Sampler(LazyCallbackSupport):
         """A u of (−2, 2) at which the density is finite."""
         for attempt in range(STARTS):
             u = rng.uniform(-2.0, 2.0, self.layout.free)
-            value = self.density.at_start(self.layout.natural(u))
+            value = self.density.in_python(self.layout.natural(u), place="the start ")
             if np.isfinite(value):
                 self.density.check_start(u)
                 return u
