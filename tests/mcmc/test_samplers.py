@@ -3,8 +3,10 @@
 import logging
 import math
 import os
+import signal
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -34,6 +36,10 @@ QUIET = {"warn": False, "random_state": 0}
 
 def normal(x):
     return -0.5 * (x[0] ** 2 + (x[1] - x[0]) ** 2)
+
+
+def round_normal(x):
+    return -0.5 * x @ x
 
 
 def slope(x):
@@ -117,6 +123,28 @@ def stop_after(sampler, monkeypatch, n):
         return advance(chain, out, *rest)
 
     monkeypatch.setattr(sampler, "advance", interrupted)
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="no kernel calls Python")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_between_a_kernel_and_a_python_function_is_not_lost(n_jobs):
+    seen, pressed = [], []
+
+    def remembering(x):
+        seen.append(1)
+        if len(seen) > 2000 and not pressed:
+            pressed.append(threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)))
+            pressed[0].start()
+        return -0.5 * x @ x
+
+    sampler, usual = MetropolisHastings(remembering), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        sampler.sample(ORIGIN, 10**6, n_warmup=0, n_jobs=n_jobs, **QUIET)
+    assert 0 < sampler.draws_.n_draws < 10**6
+    assert signal.getsignal(signal.SIGINT) is usual
+    n = min(200, sampler.draws_.n_draws)
+    again = MetropolisHastings(round_normal).sample(ORIGIN, n, n_warmup=0, **QUIET)
+    np.testing.assert_allclose(sampler.draws_.array[:, :n], again.array)
 
 
 def test_callbacks_see_the_progress():

@@ -21,7 +21,10 @@ import ctypes
 import functools
 import inspect
 import math
+import signal
+import threading
 import warnings
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +103,7 @@ class LogDensity:
         self.function, self.gradient, self.with_gradient = function, gradient, with_gradient
         self.layout = None if parameters is None else Layout(parameters)
         self.by_name = parameters is not None and by_name(function, list(parameters))
-        self.error = None
+        self.error = self.stop = None  # of the function, of the user
         if with_gradient and gradient is None:
             warnings.warn(
                 "No gradient was given: finite differences take its place, at two evaluations per "
@@ -172,12 +175,41 @@ class LogDensity:
 
     def called_back(self, theta, g, table):
         """What kernels call if the function is plain Python; +∞ after an exception."""
+        if self.stop is not None:
+            return math.inf
         try:
             value = self.in_python(theta, g if self.with_gradient else None)
         except BaseException as error:  # noqa: BLE001  raised again by `refuse`
             self.error = error
             return math.inf
         return value
+
+    @contextmanager
+    def interruptible(self):
+        """Ctrl-C ends kernels that call a Python function, and is raised when they have ended.
+
+        Raised on the way from a kernel into Python it would be lost: `ctypes` swallows it.
+        """
+        usual, plain = signal.getsignal(signal.SIGINT), not PURE_PYTHON and not self.is_compiled
+        in_main = threading.current_thread() is threading.main_thread()
+        if not (plain and in_main and callable(usual)):
+            yield
+            return
+
+        def stop(*args):
+            try:
+                usual(*args)
+            except BaseException as error:  # noqa: BLE001  raised again below
+                self.stop = error
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+            stopped, self.stop = self.stop, None
+            if stopped is not None:
+                raise stopped from None
 
     def refuse(self, theta, value):
         """Raise the error that made a sampler stop at θ, with the parameters and their values."""
