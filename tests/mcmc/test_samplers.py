@@ -1,9 +1,12 @@
 """What all samplers share: starts, seeds, threads, going on, files, interrupts, warnings"""
 
 import logging
+import math
 import os
+import signal
 import subprocess
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -33,6 +36,10 @@ QUIET = {"warn": False, "random_state": 0}
 
 def normal(x):
     return -0.5 * (x[0] ** 2 + (x[1] - x[0]) ** 2)
+
+
+def round_normal(x):
+    return -0.5 * x @ x
 
 
 def slope(x):
@@ -116,6 +123,28 @@ def stop_after(sampler, monkeypatch, n):
         return advance(chain, out, *rest)
 
     monkeypatch.setattr(sampler, "advance", interrupted)
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="no kernel calls Python")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_between_a_kernel_and_a_python_function_is_not_lost(n_jobs):
+    seen, pressed = [], []
+
+    def remembering(x):
+        seen.append(1)
+        if len(seen) > 2000 and not pressed:
+            pressed.append(threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)))
+            pressed[0].start()
+        return -0.5 * x @ x
+
+    sampler, usual = MetropolisHastings(remembering), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        sampler.sample(ORIGIN, 10**6, n_warmup=0, n_jobs=n_jobs, **QUIET)
+    assert 0 < sampler.draws_.n_draws < 10**6
+    assert signal.getsignal(signal.SIGINT) is usual
+    n = min(200, sampler.draws_.n_draws)
+    again = MetropolisHastings(round_normal).sample(ORIGIN, n, n_warmup=0, **QUIET)
+    np.testing.assert_allclose(sampler.draws_.array[:, :n], again.array)
 
 
 def test_callbacks_see_the_progress():
@@ -570,6 +599,67 @@ def test_an_exception_of_a_proposal_names_the_place():
     with pytest.raises(ValueError, match="too far") as caught:
         MetropolisHastings(lambda x: -0.5 * x[0] ** 2, proposal=shy).sample([0.0], 500, **QUIET)
     assert "raised this at x[0] = " in caught.value.__notes__[0]
+
+
+def raises_beyond(x):
+    if x[0] > 0.5:
+        raise ValueError("mine")
+    return slope(x)
+
+
+@pytest.mark.parametrize("maker", [HMC, NUTS])
+def test_an_exception_of_a_gradient_is_not_blamed_on_the_density(maker):
+    with pytest.raises(ValueError, match="mine") as caught:
+        maker(normal, raises_beyond).sample(ORIGIN, 500, **QUIET)
+    (note,) = caught.value.__notes__
+    assert note.startswith("gradient raised this at x[0] = ")
+    with pytest.raises(ValueError, match="mine") as caught:
+        maker(normal, raises_beyond).sample([1.0, 0.25])
+    assert caught.value.__notes__ == ["gradient raised this at the start x[0] = 1, x[1] = 0.25."]
+
+
+def test_a_proposal_that_is_no_number_is_not_blamed_on_the_density():
+    def bell(x):
+        return -0.5 * x[0] ** 2
+
+    def far(x, rng):
+        return x + (np.nan if x[0] > 0.5 else 0.1)
+
+    def log_far(y, x):
+        return math.sqrt(0.5 - x[0]) if x[0] < 0.5 else np.nan
+
+    def near(x, rng):
+        return x + 0.1 * rng.standard_normal(1)
+
+    flat = {"n_warmup": 0, "n_chains": 1, **QUIET}
+    with pytest.raises(ValueError, match=r"proposal goes from x\[0\] = 0.6 to x\[0\] = nan"):
+        MetropolisHastings(bell, proposal=far).sample([0.0], 50, **flat)
+    with pytest.raises(ValueError, match=r"log_proposal is .* from x\[0\] = 0.4.* nan for the way"):
+        MetropolisHastings(bell, proposal=near, log_proposal=log_far).sample([0.3], 5000, **flat)
+
+
+def test_where_the_density_is_zero_the_proposal_needs_no_density():
+    def log_step(y, x):
+        return -math.log(y[0])  # not a number where y is negative
+
+    def step(x, rng):
+        return x + rng.standard_normal(1)
+
+    def exponential(x):
+        return -x[0] if x[0] > 0.0 else -np.inf
+
+    draws = MetropolisHastings(exponential, proposal=step, log_proposal=log_step).sample(
+        [1.0], 500, **QUIET
+    )
+    assert draws.array.min() > 0.0
+
+
+def test_annealing_names_its_objective():
+    with pytest.raises(ValueError, match=r"objective is nan at x\[0\] = -.*return np.inf where"):
+        simulated_annealing(lambda x: np.sqrt(x[0]), [1.0], random_state=0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        simulated_annealing(raises_at_start, [0.25])
+    assert caught.value.__notes__ == ["objective raised this at the start x[0] = 0.25."]
 
 
 BLOCKS = {"mu": real(), "tau": positive()}

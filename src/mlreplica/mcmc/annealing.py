@@ -66,6 +66,12 @@ def anneal_steps(target, words, x, y, best, values, scales, T0, T1, n, path):
     return 0
 
 
+class Objective(LogDensity):
+    """A function to minimise."""
+
+    name, zero = "objective", "return np.inf where it must not go"
+
+
 class Annealed(NamedTuple):
     """The best point of all chains, and how they came there."""
 
@@ -128,9 +134,9 @@ def simulated_annealing(
     x0 = np.array(x0, dtype=np.float64)
     if x0.ndim != 1 or x0.size == 0 or not np.isfinite(x0).all():
         raise ValueError("x0 must be a finite vector.")
-    f = LogDensity(objective)
+    f = Objective(objective)
     f.set_dimension(len(x0))
-    start = f.in_python(x0)
+    start = f.in_python(x0, place="the start ")
     if not math.isfinite(start):
         raise ValueError(f"objective is {start} at x0; start where it is finite.")
     scales = np.array(np.broadcast_to(np.asarray(scale, dtype=np.float64), x0.shape))

@@ -21,7 +21,10 @@ import ctypes
 import functools
 import inspect
 import math
+import signal
+import threading
 import warnings
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -92,13 +95,15 @@ class LogDensity:
         Whether a sampler asks for gradients; without `gradient` they are finite differences.
     """
 
+    name, zero = "log_density", "return -np.inf where the density is zero"  # for error messages
+
     def __init__(self, function, gradient=None, parameters=None, with_gradient=False):
         if not callable(function):
             raise TypeError(f"log_density must be a function, got {function!r}.")
         self.function, self.gradient, self.with_gradient = function, gradient, with_gradient
         self.layout = None if parameters is None else Layout(parameters)
         self.by_name = parameters is not None and by_name(function, list(parameters))
-        self.error = None
+        self.error = self.stop = None  # of the function, of the user
         if with_gradient and gradient is None:
             warnings.warn(
                 "No gradient was given: finite differences take its place, at two evaluations per "
@@ -130,16 +135,24 @@ class LogDensity:
         parts = [theta[at].reshape(shape) for (_, at), shape in zip(blocks, shapes, strict=True)]
         return tuple(part if part.ndim else float(part) for part in parts)
 
-    def in_python(self, theta, g=None):
-        """log p(θ), and g ← its gradient if g is given."""
-        with np.errstate(all="ignore"):  # compiled code does not warn either
-            found = plain_function(self.function)(*self.arguments(theta))
+    def call(self, name, function, theta, place):
+        """What a user's function returns at θ; an exception tells which function, and where."""
+        try:
+            with np.errstate(all="ignore"):  # compiled code does not warn either
+                return plain_function(function)(*self.arguments(theta))
+        except Exception as error:
+            error.add_note(f"{name} raised this at {place}{self.describe(theta)}.")
+            raise
+
+    def in_python(self, theta, g=None, place=""):
+        """log p(θ), and g ← its gradient if g is given; `place` is what notes call θ."""
+        found = self.call(self.name, self.function, theta, place)
         value, slope = found if self.gradient is True else (found, None)
-        value = as_number(value)
+        value = as_number(value, self.name)
         if g is None:
             return value
         if callable(self.gradient):
-            slope = plain_function(self.gradient)(*self.arguments(theta))
+            slope = self.call("gradient", self.gradient, theta, place)
         if slope is None:
             return self.differences(theta, value, g)
         parts = slope if self.by_name and isinstance(slope, (tuple, list)) else (slope,)
@@ -162,6 +175,8 @@ class LogDensity:
 
     def called_back(self, theta, g, table):
         """What kernels call if the function is plain Python; +∞ after an exception."""
+        if self.stop is not None:
+            return math.inf
         try:
             value = self.in_python(theta, g if self.with_gradient else None)
         except BaseException as error:  # noqa: BLE001  raised again by `refuse`
@@ -169,20 +184,42 @@ class LogDensity:
             return math.inf
         return value
 
+    @contextmanager
+    def interruptible(self):
+        """Ctrl-C ends kernels that call a Python function, and is raised when they have ended.
+
+        Raised on the way from a kernel into Python it would be lost: `ctypes` swallows it.
+        """
+        usual, plain = signal.getsignal(signal.SIGINT), not PURE_PYTHON and not self.is_compiled
+        in_main = threading.current_thread() is threading.main_thread()
+        if not (plain and in_main and callable(usual)):
+            yield
+            return
+
+        def stop(*args):
+            try:
+                usual(*args)
+            except BaseException as error:  # noqa: BLE001  raised again below
+                self.stop = error
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+            stopped, self.stop = self.stop, None
+            if stopped is not None:
+                raise stopped from None
+
     def refuse(self, theta, value):
         """Raise the error that made a sampler stop at θ, with the parameters and their values."""
         where = self.describe(theta)
         error, self.error = self.error, None
-        if error is None:
-            try:
-                value = self.in_python(theta, np.empty(len(theta)) if self.with_gradient else None)
-            except Exception as found:  # noqa: BLE001  whatever the user's function raises
-                error = found
         if error is not None:
-            error.add_note(f"log_density raised this at {where}.")
             raise error
-        advice = "; return -np.inf where the density is zero" if value != math.inf else ""
-        raise ValueError(f"log_density is {value} at {where}{advice}.")
+        value = self.in_python(theta, np.empty(len(theta)) if self.with_gradient else None)
+        advice = f"; {self.zero}" if value != math.inf else ""
+        raise ValueError(f"{self.name} is {value} at {where}{advice}.")
 
     def describe(self, theta):
         """The parameters and their values: 'mu = 0.3, tau = -1'."""
@@ -285,19 +322,11 @@ class LogDensity:
         at, table, _ = self.code
         return Target(*self.layout.wrap(at, table, self.with_gradient))
 
-    def at_start(self, theta, slope=None):
-        """`in_python` at a start, before anything is compiled: an exception names the place."""
-        try:
-            return self.in_python(theta, slope)
-        except Exception as error:
-            error.add_note(f"log_density raised this at the start {self.describe(theta)}.")
-            raise
-
     def check_start(self, u):
         """Raise unless the density at u is finite and its gradient is its slope."""
         theta = self.layout.natural(u)
         slope = np.empty(len(theta)) if self.with_gradient and self.gradient is not None else None
-        value = self.at_start(theta, slope)
+        value = self.in_python(theta, slope, "the start ")
         if not math.isfinite(value):
             raise ValueError(
                 f"log_density is {value} at the start {self.describe(theta)}; start where the "
@@ -351,12 +380,12 @@ def by_name(function, names):
     return found == names
 
 
-def as_number(value):
+def as_number(value, name="log_density"):
     """A float from what a user's function returned."""
     found = np.asarray(value)
     if found.size != 1 or found.dtype.kind not in "fiub":
         got = f"an array of {found.shape}" if found.size != 1 else repr(value)
-        raise ValueError(f"log_density must return one number, got {got}.")
+        raise ValueError(f"{name} must return one number, got {got}.")
     return float(found.reshape(()))
 
 

@@ -11,6 +11,7 @@ import inspect
 import json
 import time
 import zipfile
+from contextlib import nullcontext
 from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
@@ -219,7 +220,7 @@ class Sampler(LazyCallbackSupport):
         """A u of (−2, 2) at which the density is finite."""
         for attempt in range(STARTS):
             u = rng.uniform(-2.0, 2.0, self.layout.free)
-            value = self.density.at_start(self.layout.natural(u))
+            value = self.density.in_python(self.layout.natural(u), place="the start ")
             if np.isfinite(value):
                 self.density.check_start(u)
                 return u
@@ -264,12 +265,15 @@ class Run:
             steps = -(-total // 98) if self.slow else self.size
             if warm:
                 n = min(steps, self.n_warmup - self.warmed)
-                run(self.warm_up, self.chains, [n] * len(self.chains), n_jobs=self.n_jobs)
+                with self.interruptible():
+                    run(self.warm_up, self.chains, [n] * len(self.chains), n_jobs=self.n_jobs)
                 self.warmed += n
             else:
                 n = min(max(1, steps // self.thin), self.n_draws - self.done)
                 parts = [slice(k * self.rows, (k + 1) * self.rows) for k in range(len(self.chains))]
-                run(self.advance, self.chains, parts, [n] * len(self.chains), n_jobs=self.n_jobs)
+                each = [n] * len(self.chains)
+                with self.interruptible():
+                    run(self.advance, self.chains, parts, each, n_jobs=self.n_jobs)
                 self.done += n
             seconds = time.perf_counter() - start
             self.size = int(self.size * min(50.0, max(0.25, BLOCK_SECONDS / (seconds + 1e-9)))) + 1
@@ -281,6 +285,11 @@ class Run:
                 column = self.sampler.stat_names.index("divergent")
                 diverged = int(self.stats[:, : self.done, column].sum())
             yield SamplerState(self.done, warm, float(np.mean(self.accept_rates())), diverged)
+
+    def interruptible(self):
+        """What a Ctrl-C passes through while kernels run."""
+        in_kernels = hasattr(self.sampler, "density") and not getattr(self.sampler, "custom", None)
+        return self.sampler.density.interruptible() if in_kernels else nullcontext()
 
     def warm_up(self, chain, n):
         """n steps of one chain that are not kept."""

@@ -52,7 +52,7 @@ def hastings_loop(log_density, propose, log_q, symmetric):
                 y = propose(x, rng)
                 y_value = log_density(y)
                 log_ratio = y_value - x_value
-                if not symmetric:
+                if not symmetric and y_value > -math.inf:  # else it is rejected whatever q is
                     log_ratio += log_q(x, y) - log_q(y, x)  # (1)
                 if math.isnan(log_ratio) or y_value == math.inf:
                     for j in range(len(x)):

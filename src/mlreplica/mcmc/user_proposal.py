@@ -1,5 +1,7 @@
 """A user's own proposal, with its density: the Hastings correction in full"""
 
+import math
+
 import numpy as np
 
 from .user_loops import (
@@ -77,4 +79,15 @@ class UserProposal:
             raise
         keep_generator(rng, chain["rng"])
         if bad:
-            self.sampler.refuse(chain)
+            self.refuse(chain)
+
+    def refuse(self, chain):
+        """Raise the error of a step whose ratio (1) is not a number."""
+        s, x, y = self.sampler, chain["u"], chain["trial"]
+        from_to = f"from {s.density.describe(x)} to {s.density.describe(y)}"
+        if not np.isfinite(y).all():
+            raise ValueError(f"proposal goes {from_to}.")
+        if math.isfinite(s.density.in_python(y)):
+            there, back = s.log_proposal(y.copy(), x.copy()), s.log_proposal(x.copy(), y.copy())
+            raise ValueError(f"log_proposal is {there} {from_to}, and {back} for the way back.")
+        s.refuse(chain)
