@@ -24,8 +24,9 @@ from mlreplica.cluster import (
     k_means,
     kmeans_plusplus,
 )
-from mlreplica.cluster.kmeans.distinct import distinct_rows, row_keys
+from mlreplica.cluster.kmeans.distinct import distinct_rows, has_ties, row_keys
 from mlreplica.cluster.kmeans.lloyd import ROUNDED
+from mlreplica.cluster.kmeans.mini_batch import draw_by_weight, first_above
 from mlreplica.cluster.kmeans.points import Points
 
 SAME = ("auto", "lloyd", "hamerly", "elkan")
@@ -330,6 +331,43 @@ def test_distinct_rows_are_those_that_numpy_finds(seed, p, levels):
         assert_array_equal(X[found][order], unique)
         assert_array_equal(W[order], total)
     assert_array_equal(row_keys(X), row_keys(sp.csr_array(X)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), n=st.sampled_from([1, 2, 7, 64, 1000]), levels=st.integers(1, 9))
+def test_ties_are_those_that_sorting_finds(seed, n, levels):
+    keys = np.random.default_rng(seed).integers(0, levels**6, n).astype(np.uint64)  # 0, too
+    assert has_ties(keys) == (len(np.unique(keys)) < n)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), n=st.sampled_from([1, 2, 7, 64, 1000]), uneven=st.integers(0, 9))
+def test_rows_are_drawn_where_the_running_sum_of_weights_is_reached(seed, n, uneven):
+    rng = np.random.default_rng(seed)
+    W = np.exp(uneven * rng.normal(size=n))
+    ends = np.cumsum(W) / W.sum()
+    ends[-1] = 1.0
+    u = np.r_[0.0, ends[ends < 1.0], rng.random(99)]
+    at = np.empty(len(u), np.int64)
+    draw_by_weight(u, ends, first_above(ends), at)
+    assert_array_equal(at, np.searchsorted(ends, u, side="right"))
+
+
+@pytest.mark.parametrize("model", [KMeans, MiniBatchKMeans, BisectingKMeans])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_function_may_find_the_first_centres(model, kind):
+    X, _ = blobs(6, spread=9.0)
+    seen = []
+
+    def first(rows, k, random_state):
+        seen.append((k, rows.shape[1], isinstance(random_state, np.random.RandomState)))
+        return (rows.toarray() if sp.issparse(rows) else rows)[:: rows.shape[0] // k][:k]
+
+    fit = model(4, init=first, n_init=1, random_state=0).fit(kind(X))
+    assert set(seen) == {(2 if model is BisectingKMeans else 4, 3, True)}
+    assert_array_equal(fit.predict(kind(X)), fit.labels_)
+    with pytest.raises(ValueError, match="does not match the number of clusters"):
+        model(4, init=lambda rows, k, random_state: np.zeros((9, 3))).fit(kind(X))
 
 
 def test_rows_that_weigh_the_same_are_drawn_as_they_stand():

@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from mlreplica.core.compat import Interval, _fit_context
+from mlreplica.core.compile.jit import kernel
 from mlreplica.core.iterate import iterate
 
 from .centres import CentreModel, common_range, in_range, is_array, nearest_centres
@@ -46,8 +47,26 @@ class MiniBatchState(NamedTuple):
     batch: int  # batches so far
 
 
-def batch_points(X, origin):
-    """A batch, seen from the origin."""
+@kernel
+def draw_by_weight(u, ends, first, at):
+    """at[t] ← the least i with ends[i] > u[t]; the search begins at `first_above`."""
+    for t in range(len(u)):
+        i = first[int(u[t] * len(first))]
+        while ends[i] <= u[t]:
+            i += 1
+        at[t] = i
+
+
+def first_above(ends):
+    """For each part of [0, 1), about as many as `ends`: the first that is above its lower end."""
+    parts = 1 << (len(ends).bit_length() - 1)  # a power of two: products with it are exact
+    return np.bincount(np.ceil(ends * parts).astype(np.int64), minlength=parts).cumsum()[:parts]
+
+
+def batch_points(X, origin, rows=None):
+    """A batch, all of X or some rows, seen from the origin."""
+    if rows is not None:
+        X = X[rows] if sp.issparse(X) else X.take(rows, axis=0)
     points = Points(X, centred=False)
     if not points.sparse:
         points.shift = origin
@@ -206,14 +225,14 @@ class MiniBatchKMeans(CentreModel):
         if size < len(rows):
             some = random.randint(0, len(rows), size)
             rows, W = rows[some], W[some]
-        points = batch_points(X[rows], origin)
+        points = batch_points(X, origin, rows)
         return self._first_centres(points, W if W.any() else np.ones(len(W)), init, random)
 
     def _best_start(self, X, drawn, init, random, starts, size, origin):
         """The start whose centres suit a sample best."""
         rows, W = drawn
         some, best = random.randint(0, len(rows), size), None
-        sample = batch_points(X[rows[some]], origin)
+        sample = batch_points(X, origin, rows[some])
         for _ in range(starts):
             C = self._start(X, drawn, init, random, size, origin)
             J = float(W[some] @ sample.squares(C, sample.labels(C)))
@@ -227,13 +246,12 @@ class MiniBatchKMeans(CentreModel):
         n, counts, ones = len(among), np.zeros(len(C)), np.ones(size)
         ends = np.cumsum(W / W.sum())
         ends /= ends[-1]
+        first, at = first_above(ends), np.empty(size, np.int64)
         alpha, smoothed, lowest, waited, since = min(2.0 * size / (n + 1), 1.0), None, None, 0, 0
         batch = 1
         while True:
-            u, at = random.random_sample(size), np.empty(size, np.int64)
-            order = np.argsort(u)  # ascending values are found in a third of the time
-            at[order] = np.searchsorted(ends, u[order], side="right")
-            points, C_old = batch_points(X[among[at]], origin), C
+            draw_by_weight(random.random_sample(size), ends, first, at)
+            points, C_old = batch_points(X, origin, among[at]), C
             C, since = C.copy(), since + size
             mend = (counts == 0).any() or since >= 10 * len(C)
             J = step(points, ones, C, counts) / size
