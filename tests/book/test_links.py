@@ -1,5 +1,6 @@
 """Every link inside the book leads to a page that is there and to an address on it."""
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
@@ -57,3 +58,12 @@ def test_links_out_are_https(pages):
 
 def test_an_address_is_there_once(pages):
     assert {path.name: page.doubled for path, page in pages.items() if page.doubled} == {}
+
+
+def test_every_doi_is_a_link(site):
+    bare = {
+        path.name: found
+        for path in site.glob("*.html")
+        if (found := re.findall(r"(?<!>)doi:10\.\S{1,40}", path.read_text(encoding="utf-8")))
+    }
+    assert bare == {}

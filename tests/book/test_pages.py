@@ -29,6 +29,9 @@ PROSE = """() => {
 STICKS_OUT = """["html", ".content"].map((name) => document.querySelector(name)).filter(Boolean)
     .map((node) => node.scrollWidth - node.clientWidth)"""
 
+FORMULAS_SCROLL = """() => [...document.querySelectorAll(".math.equation .formula")]
+    .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.textContent)"""
+
 # A wide table scrolls in its frame: nothing is cut off, but a reader on a phone sees half of it.
 TABLES_SCROLL = """[...document.querySelectorAll("article .table-wrapper")]
     .filter((frame) => frame.scrollWidth > frame.clientWidth)
@@ -122,6 +125,7 @@ def test_page(visit, name):
     for width, scheme in ((390, "dark"), (1280, "light")):
         check_width(opened.page, width)
         assert width > 390 or opened.page.evaluate(TABLES_SCROLL) == []
+        assert width < 1280 or opened.page.evaluate(FORMULAS_SCROLL) == []
         take_picture(opened.page, name, width, scheme)
     check_accessible(opened.page)
     assert opened.faults == []

@@ -19,7 +19,7 @@ class Models(SphinxDirective):
 
     def run(self):
         """The table, parsed as Markdown."""
-        return self.parse_text_to_nodes(overview())
+        return [nodes.container("", *self.parse_text_to_nodes(overview()), classes=["models"])]
 
 
 ROWS = (

@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 
 def block_lanczos(multiply, V, k, most, size=np.asarray):
-    """Yield k Ritz pairs (6) after every pass (7), from the block V (n, b), for ever.
+    """Yield k Ritz pairs (6) after every pass (7), from the block V (n, b), indefinitely.
 
     `multiply` maps V to A V; the basis grows to `most` ≥ 3b + k vectors, then starts again. The
     pairs are those of largest θ, or with `size=np.abs` those of largest |θ|, in this order; they

@@ -394,7 +394,7 @@ class HessianFactor:
         return each.T @ each
 
     def reach(self, X):
-        """ρ over these rows: exactly, or if that is dear by |x̃|ᵀ√diag M, which is not less."""
+        """ρ over these rows: exactly, or if that is costly by |x̃|ᵀ√diag M, which is not less."""
         p = X.shape[1]
         if not self.exact:
             q = np.linalg.norm(self.root.reshape(-1, self.shape[1]), axis=0)  # √diag M

@@ -1,9 +1,9 @@
-r"""Ridge regression: least squares with a price on the length of w
+r"""Ridge regression: least squares with a penalty on the length of w
 
     minimise over w, b:   P(w, b) = Σ_i s_i (y_i − x_iᵀw − b)² + α ‖w‖²,    α ≥ 0            (1)
 
 Let A, c be the rows √s_i [x_i − x̄, y_i − ȳ] about the weighted means; then b = ȳ − x̄ᵀw as in least
-squares. (If the offset has its price too, + α b², then A = √s [1 X], c = √s y, and b is a weight
+squares. (If the offset is penalised too, + α b², then A = √s [1 X], c = √s y, and b is a weight
 like the others.) Half the gradient of P, with the sign changed, is
 
     g(w) = Aᵀ(c − A w) − α w,       g = 0   ⇔   (AᵀA + αI) w = Aᵀc.                          (2)
