@@ -17,6 +17,7 @@ from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
 
 import mlreplica
 from mlreplica.calibration import CalibratedClassifierCV, calibration_curve
@@ -290,3 +291,12 @@ def test_files_hold_it(tmp_path, method):
     model.classes_ = model.classes_[:2]
     with pytest.raises(ValueError, match="classes_"):
         mlreplica.load(mlreplica.save(model, tmp_path / "m.skops"))
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "temperature"])
+def test_curves_are_estimators(method):
+    model = CalibratedClassifierCV(GaussianNB(), method=method, cv=2).fit(*rows())
+    curve = model.calibrated_classifiers_[0].calibrators[0]
+    check_is_fitted(curve)
+    if method == "temperature":
+        assert curve.beta_.dtype == np.float64

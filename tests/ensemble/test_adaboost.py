@@ -204,3 +204,13 @@ def test_margins_of_more_classes_and_of_scikit_learn():
 @parametrize_with_checks([AdaBoostClassifier(n_estimators=5), AdaBoostRegressor(n_estimators=5)])
 def test_contract(estimator, check):
     check(estimator)
+
+
+def test_fit_need_not_return_the_learner():
+    class Mute(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            super().fit(X, y, sample_weight)
+
+    X, y = load_iris(return_X_y=True)
+    model = AdaBoostClassifier(Mute(), n_estimators=2).fit(X, y)
+    assert all(isinstance(learner, Mute) for learner in model.estimators_)

@@ -170,3 +170,15 @@ def test_steps_agree_with_scikit_learn(direction, options):
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("selector", [ours.SelectFromModel, ours.SequentialFeatureSelector])
+def test_fit_need_not_return_the_model(selector):
+    class Mute(Ridge):
+        def fit(self, X, y):
+            super().fit(X, y)
+
+    X, y = load_diabetes(return_X_y=True)
+    assert_array_equal(
+        selector(Mute()).fit(X, y).get_support(), selector(Ridge()).fit(X, y).get_support()
+    )

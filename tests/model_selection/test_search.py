@@ -191,6 +191,35 @@ def test_fits_that_fail():
         GridSearchCV(Ridge(), grid, error_score="raise").fit(X, y)
 
 
+class WithoutScore(LogisticRegression):
+    """Its `fit` returns nothing, and it has no score."""
+
+    score = property()
+
+    def fit(self, X, y):
+        super().fit(X, y)
+
+
+def test_fit_need_not_return_the_model():
+    grid = {"tol": [0.1, 1e-4]}
+    search = GridSearchCV(WithoutScore(), grid, scoring="accuracy", error_score="raise")
+    assert isinstance(search.fit(A, c).best_estimator_, WithoutScore)
+
+
+def test_a_model_without_score_is_refused_first():
+    with pytest.raises(TypeError, match="no scoring"):
+        GridSearchCV(WithoutScore(), {"C": [1.0]}).fit([[1]])
+
+
+def test_folds_that_are_not_as_many_as_they_say():
+    class Broken(KFold):
+        def get_n_splits(self, *args, **told):
+            return 1
+
+    with pytest.raises(ValueError, match="Expected 1 splits, got 3"):
+        GridSearchCV(Ridge(), {"alpha": [1.0]}, cv=Broken(3)).fit(X, y)
+
+
 @pytest.mark.parametrize("case", ["ridge", "logistic", "logistic, L1", "boosting"])
 def test_models_are_those_of_single_fits(case):
     model, grid, rows, target = CASES[case]

@@ -24,13 +24,14 @@ Weinberger, On calibration of modern neural networks (2017).
 
 import numpy as np
 from scipy.special import logsumexp, softmax
+from sklearn.base import BaseEstimator
 
 from mlreplica.core.formulas.platt import fit_sigmoid, sigmoid
 
 LOG_BETA = 10.0  # |log β| is at most this
 
 
-class Sigmoid:
+class Sigmoid(BaseEstimator):
     """The curve (3) of one class."""
 
     def fit(self, f, y, w=None):
@@ -46,7 +47,7 @@ class Sigmoid:
         return sigmoid(f, self.a_, self.b_)
 
 
-class Temperature:
+class Temperature(BaseEstimator):
     """The inverse temperature (6) of all classes."""
 
     def fit(self, f, y, w=None):
@@ -56,10 +57,10 @@ class Temperature:
         right = f[np.arange(len(f)), y]
         low, high = -LOG_BETA, LOG_BETA
         if slope(f, right, w, np.exp(low))[0] >= 0.0:
-            self.beta_ = float(np.exp(low))
+            self.beta_ = np.exp(low)
             return self
         if slope(f, right, w, np.exp(high))[0] <= 0.0:
-            self.beta_ = float(np.exp(high))
+            self.beta_ = np.exp(high)
             return self
         u = 0.0  # log β, between low and high
         for _ in range(200):
@@ -72,7 +73,7 @@ class Temperature:
             if abs(new - u) <= 1e-13:
                 break
             u = new
-        self.beta_ = float(np.exp(u))
+        self.beta_ = np.exp(u)
         return self
 
     def predict(self, f):

@@ -245,7 +245,8 @@ class SelectFromModel(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
             self.estimator_ = deepcopy(self.estimator)
         else:
             routed = self._routed("fit", fit_params)
-            self.estimator_ = clone(self.estimator).fit(X, y, **routed.estimator.fit)
+            self.estimator_ = clone(self.estimator)
+            self.estimator_.fit(X, y, **routed.estimator.fit)
         self._learn_names(X)
         return self
 

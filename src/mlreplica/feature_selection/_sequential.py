@@ -57,7 +57,8 @@ class Candidates:
             return found.mean()
         scores = []
         for X, y, X_test, y_test in self.folds:
-            model = clone(self.estimator).fit(_safe_indexing(X, columns, axis=1), y)
+            model = clone(self.estimator)
+            model.fit(_safe_indexing(X, columns, axis=1), y)
             scores.append(self.scorer(model, _safe_indexing(X_test, columns, axis=1), y_test))
         return np.mean(scores)
 

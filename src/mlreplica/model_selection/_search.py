@@ -119,6 +119,7 @@ class SharedSearch(BaseSearchCV):
         self : object
             The fitted search.
         """
+        scorer, refit_metric = self._get_scorers()
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
@@ -126,7 +127,6 @@ class SharedSearch(BaseSearchCV):
             )
         if y is None or not self._usual(params):
             return super().fit(X, y, **params)
-        scorer, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         if is_classifier(self.estimator) and getattr(y, "dtype", None) in FLOATS:
             assert_all_finite(y, input_name="y")
@@ -134,6 +134,11 @@ class SharedSearch(BaseSearchCV):
         routed = self._get_routed_params_for_fit(params)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         folds = list(splitter.split(X, y, **routed.splitter.split))
+        if len(folds) != (n := splitter.get_n_splits(X, y, **routed.splitter.split)):
+            raise ValueError(
+                "cv.split and cv.get_n_splits return inconsistent results. "
+                f"Expected {n} splits, got {len(folds)}"
+            )
         settings = list(self._candidates())
         told = routed.estimator.fit, routed.scorer.score
         try:
@@ -219,7 +224,8 @@ class SharedSearch(BaseSearchCV):
         """The best setting on all rows."""
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.perf_counter()
-        self.best_estimator_ = best.fit(X, y, **fit_params)
+        best.fit(X, y, **fit_params)
+        self.best_estimator_ = best
         self.refit_time_ = time.perf_counter() - start
         if hasattr(best, "feature_names_in_"):
             self.feature_names_in_ = best.feature_names_in_

@@ -77,7 +77,8 @@ def fit_settings(estimator, fold, settings):
             continue
         for k, setting in zip(some, among, strict=True):
             one = clone(model).set_params(**clone(setting, safe=False)) if setting else model
-            yield k, one.fit(fold.X_train, fold.y_train, **fold.fit_params), fold
+            one.fit(fold.X_train, fold.y_train, **fold.fit_params)  # may not return itself
+            yield k, one, fold
 
 
 def fit_pipeline(estimator, fold, settings):

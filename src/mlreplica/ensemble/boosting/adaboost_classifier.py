@@ -122,7 +122,8 @@ class AdaBoostClassifier(_RoutingNotSupportedMixin, ClassifierMixin, WeightBoost
 
         def fit_clone(w):
             learner = self._make_estimator(random_state=rng)
-            return learner.fit(X, y, sample_weight=w).predict(X) != y
+            learner.fit(X, y, sample_weight=w)
+            return learner.predict(X) != y
 
         fit_weak = fit_clone if prepared is None else fit_prepared
         rounds = 0
