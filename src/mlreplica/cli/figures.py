@@ -96,7 +96,7 @@ def classification(drawings, y, classes, proba, score):
             drawings,
             "calibration",
             "Calibration",
-            "How often a class occurs against its predicted probability; a good curve stays close to "
+            "How often a class occurs against its predicted probability; a good curve stays near "
             "the diagonal.",
         ) as ax:
             for k in shown:
