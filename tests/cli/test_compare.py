@@ -199,16 +199,19 @@ def test_metric_names_agree_with_the_table_of_metrics():
 # Preparation -------------------------------------------------------------------------------------
 
 
+UNIT = 2.0**17  # prices in cents; a power of two rounds nothing
+
+
 @pytest.mark.parametrize(("name", "cls"), all_estimators("regressor"), ids=name_of)
 def test_no_unit_and_no_origin_of_the_target_changes_a_fit(name, cls):
-    """1024 y and y + 4096 are learned as y is; by themselves, all but those on the list are."""
+    """2¹⁷ y and y + 4096 are learned as y is; by themselves, all but those on the list are."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4))
     y = X @ [2, -1, 0, 0] + 0.3 * rng.standard_normal(60)
 
     def moves(model):
-        plain, larger, higher = (clone(model).fit(X, t).predict(X) for t in (y, 1024 * y, y + 4096))
-        unit, origin = larger / 1024 - plain, higher - 4096 - plain
+        plain, larger, higher = (clone(model).fit(X, t).predict(X) for t in (y, UNIT * y, y + 4096))
+        unit, origin = larger / UNIT - plain, higher - 4096 - plain
         return np.abs(unit).max() > 1e-5 or np.sqrt(np.mean(origin**2)) > 0.5  # sums round
 
     model = model_for(cls, read_shipped("diabetes"), seed=0)

@@ -243,3 +243,11 @@ def test_a_model_of_words_is_kept_with_its_words(tmp_path):
     said = found("explain", kept, tmp_path / "t.csv")
     assert [row["column"] for row in said["columns"]] == ["review"]
     assert {row["feature"] for row in said["coefficients"]} >= {"review: great", "review: dull"}
+
+
+def test_what_the_model_does_not_see_is_said(tmp_path):
+    rows = "".join(f"remark no {i} by hand,{i % 7},{i % 3 - i % 7}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text(f"remark,x,y\n{rows}")
+    said = call("fit", "Ridge", tmp_path / "t.csv", "-o", tmp_path / "m").stdout
+    assert "'remark' left out: text, 60 different values" in said
+    assert "--text to use its words" in said

@@ -305,6 +305,24 @@ def test_headers_are_guessed_and_remarks_left_out(tmp_path, text, names):
     assert ("#" in said) == text.startswith("#")
 
 
+def test_whether_there_is_a_header_can_be_told(tmp_path):
+    (tmp_path / "words.csv").write_text("red,yes\nblue,no\n" * 20)
+    (tmp_path / "years.csv").write_text("7,1\n" + "1.5,0\n2.5,1\n" * 20)
+    frame, notes = read_frame(tmp_path / "words.csv", header=False)
+    assert (frame.columns, frame.height) == (["column 1", "column 2"], 40)
+    assert notes == ["no header: columns are named by their place"]
+    frame, notes = read_frame(tmp_path / "years.csv", header=True)
+    assert (frame.columns, frame.height, notes) == (["7", "1"], 40, [])
+    kept = str(tmp_path / "m.skops")
+    words = ["RidgeClassifier", str(tmp_path / "words.csv"), "--no-header", "-o", kept]
+    assert "by 1 features, 40 rows" in CliRunner().invoke(app, ["fit", *words]).output
+    words = [kept, str(tmp_path / "words.csv"), "--no-header"]
+    told = CliRunner().invoke(app, ["predict", *words])
+    assert "accuracy 1.000 on 40 rows" in told.stderr
+    wrong = CliRunner().invoke(app, ["compare", "--data", "iris", "--no-header"])
+    assert "--header is for a file" in wrong.output
+
+
 def test_other_sources(tmp_path, monkeypatch):
     frame = pl.DataFrame({"x": [1.5, 2.5, 3.5], "c": ["a", "b", "c"]})
     (tmp_path / "folder").mkdir()

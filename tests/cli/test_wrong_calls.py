@@ -127,6 +127,8 @@ BAD = [
     ("fit", None, None, 2, "Missing argument 'model'"),
     ("fit Ridge {}", "t.csv", NUMBERS, 2, "Missing option '--output'"),
     ("fit Ridge {} -o m.pkl", "t.csv", NUMBERS, 1, "not as a pickle; name it m.skops"),
+    ("fit Ridge {} -o {}", "t.csv", NUMBERS, 1, "name it t.skops"),
+    ("fit Ridge {} -o m.onnx", "t.csv", NUMBERS, 1, "name it m.skops"),
     ("fit Rigde {} -o m", "t.csv", NUMBERS, 1, "did you mean 'Ridge'"),
     ("fit KernelPCA {} -o m", "t.csv", NUMBERS, 1, "no model 'KernelPCA'"),
     ("fit Ridge {} -o {dir}/m --set alpha_=1", "t.csv", NUMBERS, 1, "did you mean 'alpha'?"),

@@ -21,6 +21,7 @@ from .options import (
     Distinct,
     Drop,
     Encoding,
+    Header,
     Metric,
     Missing,
     Numeric,
@@ -99,6 +100,7 @@ def compare(
     folds: Annotated[int, option(help="Cross-validation folds.", min=2)] = 5,
     seed: Seed = 0,
     encoding: Encoding = None,
+    header: Header = None,
     resume: Annotated[
         bool, option("--resume", help="Go on from an interrupted comparison, or with more time.")
     ] = False,
@@ -117,7 +119,7 @@ def compare(
     lists = (tuple(given or ()) for given in (drop, numeric, categorical))
     choices = Choices(
         target, task and task.value, *lists, groups, time, encoding, distinct, tuple(missing or ()),
-        tuple(text or ()),
+        tuple(text or ()), header,
     )  # fmt: skip
     table = read_table(file, data, choices)
     if report:
@@ -184,8 +186,8 @@ def read_table(file, data, choices):
         raise CommandError(f"give either a file or --data {data.value}, not both.")
     if file is not None:
         return read_file(file, choices)
-    given = choices._replace(task=None)._asdict()
-    if name := next((name for name, value in given.items() if value), None):
+    given, usual = choices._replace(task=None)._asdict(), choices._field_defaults
+    if name := next((name for name in given if given[name] != usual[name]), None):
         raise CommandError(f"--{name} is for a file; a shipped set is taken as it is.")
     return read_shipped((data or Shipped.breast_cancer).value, choices.task)
 

@@ -14,6 +14,7 @@ from .options import (
     Categorical,
     Drop,
     Encoding,
+    Header,
     Missing,
     Numeric,
     Seed,
@@ -40,6 +41,7 @@ def cluster(
     missing: Missing = None,
     seed: Seed = 0,
     encoding: Encoding = None,
+    header: Header = None,
     as_json: AsJson = False,
 ):
     """Find groups in a table, say which are stable, and what makes each different."""
@@ -55,7 +57,9 @@ def cluster(
         if path:
             check_writable(path)
     lists = [tuple(given or ()) for given in (drop, numeric, categorical)]
-    choices = Choices(None, None, *lists, encoding=encoding, missing=tuple(missing or ()))
+    choices = Choices(
+        None, None, *lists, encoding=encoding, missing=tuple(missing or ()), header=header
+    )
     if file is not None:
         rows = read_rows(file, choices, tuple(columns or ()))
     else:
@@ -95,6 +99,7 @@ def outliers(
     missing: Missing = None,
     seed: Seed = 0,
     encoding: Encoding = None,
+    header: Header = None,
     as_json: AsJson = False,
 ):
     """Find unusual rows, say how far detectors agree and which columns are to blame."""
@@ -109,7 +114,9 @@ def outliers(
         if path:
             check_writable(path)
     lists = [tuple(given or ()) for given in (drop, numeric, categorical)]
-    choices = Choices(None, None, *lists, encoding=encoding, missing=tuple(missing or ()))
+    choices = Choices(
+        None, None, *lists, encoding=encoding, missing=tuple(missing or ()), header=header
+    )
     if file is not None:
         rows = read_rows(file, choices, tuple(columns or ()))
     else:

@@ -19,6 +19,7 @@ from .options import (
     Distinct,
     Drop,
     Encoding,
+    Header,
     Missing,
     Numeric,
     Seed,
@@ -51,6 +52,7 @@ def fit(
     distinct: Distinct = False,
     seed: Seed = 0,
     encoding: Encoding = None,
+    header: Header = None,
     sequence: Sequence = None,
     as_json: AsJson = False,
 ):
@@ -77,6 +79,7 @@ def fit(
         distinct=distinct,
         missing=tuple(missing or ()),
         text=tuple(text or ()),
+        header=header,
     )
     table = table_for(cls, tasks, file, choices)
     fitted, said = fit_model(table, cls, seed, given)
@@ -148,6 +151,7 @@ def predict(
         Path | None, option("--output", "-o", help="Where to; stdout as CSV by default.")
     ] = None,
     encoding: Encoding = None,
+    header: Header = None,
     sequence: Sequence = None,
     as_json: AsJson = False,
 ):
@@ -167,7 +171,7 @@ def predict(
         found, score = sequences.predict(fitted, file, sequence, encoding)
         frame, notes = found, []
     else:
-        frame, X, notes = read_rows(fitted, file, encoding)
+        frame, X, notes = read_rows(fitted, file, encoding, header)
         with listening():  # the notes say what there is to say
             found = pl.DataFrame(predict_rows(fitted, X))
             score = judged(fitted, frame, X)
@@ -198,6 +202,7 @@ def explain(
         int | None, option(help="Only this row, counted from 0.", show_default="all rows")
     ] = None,
     encoding: Encoding = None,
+    header: Header = None,
     sequence: Sequence = None,
     as_json: AsJson = False,
 ):
@@ -216,7 +221,7 @@ def explain(
         else:
             sequences.show_terms(found, Console())
         return
-    frame, X, _ = read_rows(fitted, file, encoding)
+    frame, X, _ = read_rows(fitted, file, encoding, header)
     if row is not None and not -frame.height <= row < frame.height:
         raise CommandError(f"no row {row}: {file} has the rows 0 to {frame.height - 1}.")
     with listening():
@@ -241,6 +246,7 @@ def watch(
     drop: Drop = None,
     seed: Seed = 0,
     encoding: Encoding = None,
+    header: Header = None,
     show: Annotated[bool, option("--open/--no-open", help="Open it in the browser.")] = True,
     as_json: AsJson = False,
 ):
@@ -255,7 +261,7 @@ def watch(
     if file is None:
         table = example(tasks[0])
     else:
-        choices = Choices(target, drop=tuple(drop or ()), encoding=encoding)
+        choices = Choices(target, drop=tuple(drop or ()), encoding=encoding, header=header)
         table = table_for(cls, tasks, file, choices)
     frames, panes, steps = record(table, cls, seed, given)
     output = output or Path(tempfile.gettempdir()) / f"mlreplica-{cls.__name__}.html"

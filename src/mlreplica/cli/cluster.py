@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 def read_rows(path, choices, only=()):
     """The rows of a file, by the named columns or all."""
-    frame, notes = read_frame(path, choices.encoding)
+    frame, notes = read_frame(path, choices.encoding, choices.header)
     for option, names in (("--columns", only), ("--drop", choices.drop)):
         for name in names:
             if name not in frame.columns:

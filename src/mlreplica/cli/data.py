@@ -32,7 +32,7 @@ MARKS = [  # byte-order marks
 ]
 
 
-def read_frame(path, encoding=None):
+def read_frame(path, encoding=None, header=None):
     """The frame, and notes on how the file was understood."""
     path, known = Path(path), TEXT + TABLES + BOOKS + DATABASES
     parts = sorted(path.glob("*.parquet")) if path.is_dir() else []
@@ -47,7 +47,7 @@ def read_frame(path, encoding=None):
         if parts:
             frame, notes = pl.read_parquet(parts), [f"{len(parts)} Parquet files as one table"]
         elif suffix in TEXT or str(path) == "-":
-            frame, notes = read_text(path, encoding)
+            frame, notes = read_text(path, encoding, header)
         else:
             frame, notes = read_table(path), []
     except ModuleNotFoundError as missing:
@@ -126,7 +126,7 @@ def open_duck(path):
         raise OSError(error) from None
 
 
-def read_text(path, encoding=None):
+def read_text(path, encoding=None, header=None):
     """A separated text file: every column as text, missing values as null."""
     raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     if path.suffix.lower() == ".gz":
@@ -148,10 +148,12 @@ def read_text(path, encoding=None):
     if text.count('"') % 2:
         check_quotes(lines, separator, path)
     check_widths(lines, separator, path)
-    source, headed = io.BytesIO(text.encode()), has_header(lines[:100], separator)
+    source = io.BytesIO(text.encode())
+    headed = has_header(lines[:100], separator) if header is None else header
     frame = pl.read_csv(source, separator=separator, infer_schema_length=0, has_header=headed)
     if not headed:
-        notes.append("no header, as the first line holds numbers: columns are named by their place")
+        why = ", as the first line holds numbers (--header to change)" * (header is None)
+        notes.append(f"no header{why}: columns are named by their place")
         return frame.rename({name: f"column {k}" for k, name in enumerate(frame.columns, 1)}), notes
     return frame.rename(dict(zip(frame.columns, titles(frame.columns), strict=True))), notes
 

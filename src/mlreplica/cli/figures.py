@@ -66,7 +66,11 @@ def classification(drawings, y, classes, proba, score):
     shown = [1] if len(classes) == 2 else range(min(len(classes), 6))
     if score is not None:
         with drawing(
-            drawings, "roc", "ROC curve", "True positives against false ones; up and left is good."
+            drawings,
+            "roc",
+            "ROC curve",
+            "Share of a class that is found against the share of the other rows wrongly taken for "
+            "it; a good curve stays close to the upper left corner.",
         ) as ax:
             for k in shown:
                 fpr, tpr, _ = metrics.roc_curve(y == classes[k], score[:, k])
@@ -76,7 +80,11 @@ def classification(drawings, y, classes, proba, score):
             ax.set(xlabel="false positive rate", ylabel="true positive rate")
             ax.legend(loc="lower right", title="class (area)")
         with drawing(
-            drawings, "pr", "Precision and recall", "How pure the found ones are; up is good."
+            drawings,
+            "pr",
+            "Precision and recall",
+            "Share of the predictions of a class that are correct against the share of the class "
+            "that is found; a good curve stays close to the upper right corner.",
         ) as ax:
             for k in shown:
                 precision, recall, _ = metrics.precision_recall_curve(y == classes[k], score[:, k])
@@ -88,7 +96,8 @@ def classification(drawings, y, classes, proba, score):
             drawings,
             "calibration",
             "Calibration",
-            "How often it happens against how likely it was said to be; on the diagonal is good.",
+            "How often a class occurs against its predicted probability; a good curve stays near "
+            "the diagonal.",
         ) as ax:
             for k in shown:
                 said, seen = calibration(y == classes[k], proba[:, k])
@@ -110,7 +119,7 @@ def regression(drawings, y, predicted, target):
     few = np.random.default_rng(0).permutation(len(y))[:1500]
     dots = {"s": 9, "alpha": 0.45, "color": COLOURS["blue"], "linewidths": 0}
     with drawing(
-        drawings, "truth", "Predicted and true", "Every dot is a row; on the line is right."
+        drawings, "truth", "Predicted and true", "Each dot is a row; correct ones lie on the line."
     ) as ax:
         ax.scatter(predicted[few], y[few], **dots)
         ends = [min(y.min(), predicted.min()), max(y.max(), predicted.max())]
@@ -120,13 +129,16 @@ def regression(drawings, y, predicted, target):
         drawings,
         "residuals",
         "Residuals",
-        "What is left, against the prediction; a pattern here is something not yet learned.",
+        "Error of each row by its prediction; a pattern is something the model has not learned.",
     ) as ax:
         ax.scatter(predicted[few], (y - predicted)[few], **dots)
         ax.axhline(0.0, color=COLOURS["orange"], lw=1.2, ls="-")
         ax.set(xlabel="predicted", ylabel="true − predicted")
     with drawing(
-        drawings, "spread", "Size of the errors", "How many rows have which residual."
+        drawings,
+        "spread",
+        "Size of the errors",
+        "Number of rows by the size of their error; a narrow peak at 0 is good.",
     ) as ax:
         ax.hist(y - predicted, bins=40, color=COLOURS["blue"])
         ax.set(xlabel="true − predicted", ylabel="rows")
@@ -139,7 +151,7 @@ def importance(drawings, names, means, sds, metric):
         drawings,
         "importance",
         "Which columns count",
-        f"What {metric} loses if a column is shuffled, on rows not learned from.",
+        f"How much {metric} worsens when the values of a column are shuffled.",
         height=max(2.2, 0.28 * len(top) + 0.9),
     ) as ax:
         labels = [short(names[j]) for j in top]
@@ -156,9 +168,10 @@ def learning(drawings, sizes, train, test, metric):
         drawings,
         "learning",
         "Would more rows help?",
-        "Scores by rows learned from; a gap that closes says that more would.",
+        "Score by the number of training rows; more rows help if the score on other rows still "
+        "improves at the right end.",
     ) as ax:
-        for label, values in (("rows learned from", train), ("other rows", test)):
+        for label, values in (("training rows", train), ("other rows", test)):
             ax.plot(sizes, values.mean(axis=1), marker="o", ms=4, label=label)
         ax.set(xlabel="rows", ylabel=metric)
         ax.legend()

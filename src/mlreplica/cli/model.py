@@ -72,8 +72,15 @@ def fit(table, cls, seed=0, settings=None):
         "seconds": round(time.perf_counter() - start, 3),
         "certificate": None if certificate is None else float(np.max(certificate)),
         "not_converged": ConvergenceWarning in heard,
-        "notes": table.notes + note_on_target([cls.__name__]),
+        "notes": table.notes + left_out(table.columns) + note_on_target([cls.__name__]),
     }
+
+
+def left_out(columns, most=6):
+    """A sentence on each column that the model does not see."""
+    gone = [f"{c.name!r} left out: {c.why}" for c in columns if not c.features]
+    rest = len(gone) - most
+    return gone[:most] + [f"{rest} more columns left out"] * (rest > 0)
 
 
 def first_line(error):
@@ -109,9 +116,9 @@ def load_model(path):
     return model
 
 
-def read_rows(model, path, encoding=None):
+def read_rows(model, path, encoding=None, header=None):
     """New rows, their matrix, and notes on what was not as in training."""
-    frame, _ = read_frame(path, encoding)
+    frame, _ = read_frame(path, encoding, header)
     encoder = model.steps[0][1]
     names = {column.name for column in encoder.plan}
     for name in sorted(names - set(frame.columns)):

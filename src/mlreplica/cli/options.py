@@ -100,6 +100,10 @@ Numeric = Annotated[list[str] | None, option(help="Column to take as numbers; re
 Categorical = Annotated[list[str] | None, option(help="Column to take as categories; repeatable.")]
 Text = Annotated[list[str] | None, option(help="Column to take as words; repeatable.")]
 Encoding = Annotated[str | None, option(help="Of a text file.", show_default="guessed")]
+Header = Annotated[
+    bool | None,
+    option("--header/--no-header", help="Names in the first line.", show_default="guessed"),
+]
 Missing = Annotated[list[str] | None, option(help="Value that means missing, as -200; repeatable.")]
 Distinct = Annotated[bool, option("--distinct", help="Leave out rows that are copies.")]
 Seed = Annotated[int, option(help="Seed of folds and models.", min=0)]

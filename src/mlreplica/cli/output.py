@@ -27,10 +27,10 @@ def write_text(path, text):
 
 
 def check_model_name(path):
-    """A CommandError for a name that promises a pickle: saved models hold no code."""
+    """A CommandError for a name that promises another format, as of a pickle or a table."""
     path = Path(path)
-    if path.suffix.lower() in (".pkl", ".pickle", ".joblib"):
+    if path.suffix.lower() not in ("", ".skops"):
         raise CommandError(
-            f"cannot write {path}: models are kept as data, not as a pickle; "
+            f"cannot write {path}: models are kept in skops files, as data, not as a pickle; "
             f"name it {path.with_suffix('.skops').name}."
         )

@@ -33,8 +33,12 @@ def script(table, result, cls, choices=None, path=None):
     else:
         imports.add(("pathlib", "Path"))
         imports.add(("mlreplica.cli.table", "Choices"))
-        given = choices._replace(target=table.target, task=table.task)._asdict().items()
-        kept = ", ".join(f"{name}={value!r}" for name, value in given if value)
+        given, usual = (
+            choices._replace(target=table.target, task=table.task),
+            choices._field_defaults,
+        )
+        items = given._asdict().items()
+        kept = ", ".join(f"{name}={value!r}" for name, value in items if value != usual[name])
         reader = "read_file"
         table_line = f"table = read_file(Path({str(path)!r}), Choices({kept}))"
         imports.add(("sklearn.pipeline", "Pipeline"))

@@ -25,6 +25,7 @@ class Choices(NamedTuple):
     distinct: bool = False
     missing: tuple = ()
     text: tuple = ()
+    header: bool | None = None
 
 
 class Table(NamedTuple):
@@ -79,7 +80,7 @@ def read_shipped(name, task=None):
 def read_file(path, choices=None):
     """A file as a table; the target is the last column unless named."""
     choices = choices or Choices()
-    frame, notes = read_frame(path, choices.encoding)
+    frame, notes = read_frame(path, choices.encoding, choices.header)
     for name in choices.drop:
         if name not in frame.columns:
             raise CommandError(f"no column {name!r} to drop; {did_you_mean(name, frame.columns)}")

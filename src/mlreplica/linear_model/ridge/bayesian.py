@@ -173,6 +173,7 @@ class BayesianRidge(
         page="bayesian-regression",
         checks="linear",
         onnx="linear",
+        scale_target=True,
         use="a number with an error bar, from correlated columns, without choosing a penalty",
         good="chooses the penalty from the training rows alone; a deviation for every prediction",
         bad="keeps all columns; trusts normal noise and one prior for all weights",
