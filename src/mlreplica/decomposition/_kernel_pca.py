@@ -62,7 +62,7 @@ from mlreplica.core.formulas.kernel_words import (
 from mlreplica.core.formulas.kernels import Linear
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import checked_rows
-from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
+from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, refuse_overflow
 from mlreplica.kernel_ridge import KernelRidge
 
 from ._lanczos import block_lanczos
@@ -272,6 +272,7 @@ class KernelPCA(
 
     def _attributes(self, X, m, values, V):
         """The fitted attributes from the means of (4), eigenvalues and -vectors."""
+        refuse_overflow(self, kernel_means=m, eigenvalues_=values)
         values = _check_psd_eigenvalues(values)
         order = np.argsort(-values, kind="stable")
         if self.remove_zero_eig or self.n_components is None:
