@@ -49,13 +49,9 @@ from ._ranges import extremes
 KINDS = {"error", "constant", "linear", "continue", "periodic", "natural"}
 
 
-def apart(distances):
-    """Distances of knots; ∞ between equal ones, as of a constant column: what (5) divides is 0."""
-    return np.where(distances == 0.0, np.inf, distances)
-
-
 def basis_pieces(t, d):
     """c of (6), (p, pieces, powers, r), for knots t (m, p) and the pieces from t_d on."""
+    apart = lambda gap: np.where(gap == 0.0, np.inf, gap)  # equal knots: what (5) divides is 0
     s = np.arange(d, len(t) - d - 1)
     B = np.zeros((d + 1, d + 1, len(s), t.shape[1]))  # (r, power): B_(s−g+r, g) for r ≤ g
     B[0, 0] = 1.0  # (4)
