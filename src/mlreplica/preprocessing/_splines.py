@@ -400,10 +400,9 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
                     "`X` contains values beyond the limits of the knots: Out of bounds. Use "
                     "another extrapolation, as 'constant'."
                 )
-        period = self.extrapolation == "periodic"
         if self.sparse_output:
             return self._sparse(X)
-        out = np.zeros((n, self.n_features_out_))
+        period, out = self.extrapolation == "periodic", np.zeros((n, self.n_features_out_))
 
         def part(rows):
             Z = np.ascontiguousarray(X[rows], dtype=np.float64)
