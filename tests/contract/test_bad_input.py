@@ -8,6 +8,8 @@ import pytest
 
 from mlreplica.core.card import card_of
 from mlreplica.discovery import all_estimators
+from mlreplica.linear_model import BayesianRidge, LogisticRegression
+from mlreplica.naive_bayes import BernoulliNB, MultinomialNB
 from mlreplica.warmup import settings
 
 N = 40
@@ -38,6 +40,22 @@ def target_of_1e300(card, X, y):
 
 def rows_of_1e_300(card, X, y):
     return X * 1e-300, y, None, {}
+
+
+def rows_of_mixed_scales(card, X, y):
+    return X * [1e-300, 1.0, 1e200], y, None, {}
+
+
+def equal_rows(card, X, y):
+    return np.ones_like(X), y, None, {}
+
+
+def a_class_per_row(card, X, y):
+    return (X, np.arange(N), None, {}) if card.task == "classification" else None
+
+
+def light_weights(card, X, y):
+    return X, y, np.full(N, 1e-300), {}
 
 
 def heavy_weights(card, X, y):
@@ -92,6 +110,10 @@ SITUATIONS = [
     rows_of_1e300,
     target_of_1e300,
     rows_of_1e_300,
+    rows_of_mixed_scales,
+    equal_rows,
+    a_class_per_row,
+    light_weights,
     heavy_weights,
     heavy_weights_and_a_share_of_rows,
     few_weights,
@@ -128,3 +150,27 @@ def test_refused_or_finite(card, X, y, weight, changes):
                 found = getattr(model, name)(X)
                 found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
                 assert found.dtype.kind in "USO" or np.isfinite(found).all(), name
+
+
+ZEROS, HALVES = np.zeros((N, 3)), np.arange(N) % 2
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize(
+    ("model", "X", "y"),
+    [
+        (BernoulliNB(alpha=1e-300), ZEROS + 1.0, HALVES),
+        (MultinomialNB(alpha=0.0), np.eye(N), HALVES),
+        (LogisticRegression(tol=1e300), table("")[0], HALVES),
+        (BayesianRidge(lambda_2=1e-300), ZEROS, 1e150 * np.arange(N)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_found_by_random_calls(model, X, y):
+    try:
+        model.fit(X, y)
+    except ValueError as error:
+        assert "scale X" in str(error)  # noqa: PT017
+        return
+    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+    assert np.isfinite(getattr(model, method)(X)).all()

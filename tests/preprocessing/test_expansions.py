@@ -105,6 +105,13 @@ def test_natural_splines_are_lines_beyond_and_have_no_curvature_at_the_ends(degr
     assert model.transform(x).shape[1] == n_knots + degree - 3
 
 
+@pytest.mark.parametrize("extrapolation", ["constant", "linear", "continue", "periodic", "natural"])
+@pytest.mark.parametrize("knots", ["uniform", "quantile"])
+def test_splines_of_a_constant_column_are_zero(knots, extrapolation):
+    model = ours.SplineTransformer(knots=knots, extrapolation=extrapolation)
+    assert_array_equal(model.fit_transform(np.ones((9, 1))), 0.0)
+
+
 def test_periodic_splines_return():
     x = np.linspace(0, 24, 49)[:, None]
     model = ours.SplineTransformer(6, extrapolation="periodic").fit(x)

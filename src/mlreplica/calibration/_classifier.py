@@ -31,9 +31,9 @@ from mlreplica.core.compat import (
     _check_method_params,
     _check_sample_weight,
     _fit_context,
-    _manual_routing,
     _routing_enabled,
     _safe_indexing,
+    route_by_hand,
 )
 from mlreplica.isotonic import IsotonicRegression
 from mlreplica.svm import LinearSVC
@@ -304,7 +304,7 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                     "probabilities are those of a classifier that ignores the weights.",
                     stacklevel=5,
                 )
-        return _manual_routing({"splitter": {"split": {}}, "estimator": {"fit": given}})
+        return route_by_hand(splitter={"split": {}}, estimator={"fit": given})
 
     def _folds(self, y, codes):
         """The splitter, if every class is large enough for it."""

@@ -107,10 +107,7 @@ def compare(
     as_json: AsJson = False,
 ):
     """Cross-validate every suitable model on a table and print the leaderboard."""
-    from . import at_interrupt
     from .budget import Clock
-    from .compare import Comparison
-    from .kept import Kept
     from .table import Choices
 
     clock = Clock()
@@ -126,20 +123,27 @@ def compare(
         from .output import check_writable
 
         check_writable(report)
-    kept = Kept.of(file or table.name, choices, metric, folds, seed)
+    run_comparison(
+        table, choices, file, report, resume, as_json, clock=clock, metric=metric, only=only or (),
+        folds=folds, seed=seed, seconds=seconds,
+    )  # fmt: skip
+
+
+def run_comparison(table, choices, file, report, resume, as_json, **how):
+    """Fit the models, tell how far they are, and print what was found, also at Ctrl-C."""
+    from . import at_interrupt
+    from .compare import Comparison
+    from .kept import Kept
+
+    kept = Kept.of(file or table.name, choices, how["metric"], how["folds"], how["seed"])
     bar = progress_bar(Console(stderr=True))
     comparison = Comparison(
         table,
-        metric,
-        only=only or (),
-        folds=folds,
-        seed=seed,
-        seconds=seconds,
-        clock=clock,
         progress=lambda done, total, what: bar.update(
             told, completed=done, total=total, description=f"{what:<32}"
         ),
         kept=kept.read() if resume else {},
+        **how,
     )
 
     def tell(result, closer=True):

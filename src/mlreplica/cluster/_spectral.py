@@ -46,13 +46,7 @@ from sklearn.utils import as_float_array, check_random_state, check_symmetric
 from sklearn.utils.validation import check_array, validate_data
 
 from mlreplica.core.card import Card
-from mlreplica.core.compat import (
-    KERNEL_PARAMS,
-    Interval,
-    StrOptions,
-    _fit_context,
-    validate_params,
-)
+from mlreplica.core.compat import KERNEL_PARAMS, Interval, StrOptions, _fit_context, validate_params
 from mlreplica.core.formulas.kernels import RBF
 from mlreplica.core.iterate import say
 

@@ -47,7 +47,6 @@ HOME = {
     "_get_mask": "sklearn.utils._mask",
     "_align_api_if_sparse": "sklearn.utils._sparse",
     # Metadata routing, which has no public helpers for estimators that route by hand.
-    "_manual_routing": "sklearn.utils.metadata_routing",
     "_raise_for_params": "sklearn.utils.metadata_routing",
     "_raise_for_unsupported_routing": "sklearn.utils.metadata_routing",
     "_routing_enabled": "sklearn.utils.metadata_routing",
@@ -82,3 +81,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(HOME[name]), name)
     return found
+
+
+def route_by_hand(**children: dict[str, dict[str, Any]]) -> Any:
+    """Return what `process_routing` returns, where routing is off: parameters by child and method.
+
+    scikit-learn has it as `_manual_routing` from 1.9.1 on.
+    """
+    from sklearn.utils import Bunch
+
+    return Bunch(**{child: Bunch(**methods) for child, methods in children.items()})

@@ -274,6 +274,7 @@ class KernelPCA(
 
     def _attributes(self, X, m, values, V):
         """The fitted attributes from the means of (4), eigenvalues and -vectors."""
+        refuse_overflow(self, kernel_means=m, eigenvalues_=values)
         values = _check_psd_eigenvalues(values)
         order = np.argsort(-values, kind="stable")
         if self.remove_zero_eig or self.n_components is None:

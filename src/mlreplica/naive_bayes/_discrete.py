@@ -31,11 +31,12 @@ from mlreplica.core.compat import Interval
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, refuse_overflow
 
 from ._posterior import CARD, NaiveBayes
 
 LEAST = 1e-10  # α below which a word that was never seen is as good as impossible
+LOWEST = -1e5  # in place of log 0, where x log 0 would be NaN
 SHARE = 1 << 16  # entries of X that are worth a thread
 
 
@@ -73,6 +74,11 @@ def add_sparse(start, columns, data, code, s, cut, sums, notes, first, last):
             else:
                 t[columns[k]] += w * x
     notes[0], notes[1] = negative, total
+
+
+def no_infinity(logs):
+    """Logarithms, of which those of 0 are so low that they decide; 0 times one of them is 0."""
+    return np.clip(logs, LOWEST, -LOWEST)
 
 
 def class_sums(X, code, s, K, cut=None):
@@ -118,6 +124,11 @@ class DiscreteNB(NaiveBayes):
         self.class_count_ = n if first else self.class_count_ + n
         self.feature_count_ = N if first else self.feature_count_ + N
         self._finish()
+        refuse_overflow(
+            self,
+            feature_count_=self.feature_count_.sum(axis=1),
+            feature_log_prob_=np.clip(self.feature_log_prob_, -1.0, 1.0),  # log 0 may be
+        )
 
     def _finish(self):
         """Priors and probabilities from counts; log 0 = −∞ is what it is."""
@@ -165,7 +176,7 @@ class DiscreteNB(NaiveBayes):
 
     def _scores(self, X):
         """J of (1), linear in x"""
-        return np.asarray(X @ self.feature_log_prob_.T + self.class_log_prior_)
+        return np.asarray(X @ no_infinity(self.feature_log_prob_).T + self.class_log_prior_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -278,7 +289,7 @@ class ComplementNB(DiscreteNB):
 
     def _scores(self, X):
         """(5)"""
-        f = np.asarray(X @ self.feature_log_prob_.T)
+        f = np.asarray(X @ no_infinity(self.feature_log_prob_).T)
         return f + self.class_log_prior_ if len(self.classes_) == 1 else f
 
 
@@ -350,10 +361,11 @@ class BernoulliNB(DiscreteNB):
 
     def _scores(self, X):
         """J of (1), linear in b"""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            absent = np.log(1.0 - np.exp(self.feature_log_prob_))
-            W = (self.feature_log_prob_ - absent).T
-        return np.asarray(self._bits(X) @ W + self.class_log_prior_ + absent.sum(axis=1))
+        present = no_infinity(self.feature_log_prob_)
+        with np.errstate(divide="ignore"):
+            absent = no_infinity(np.log(1.0 - np.exp(self.feature_log_prob_)))
+        f = self._bits(X) @ (present - absent).T
+        return np.asarray(f + self.class_log_prior_ + absent.sum(axis=1))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -108,6 +108,7 @@ class GaussianNB(NaiveBayes):
         n = np.where(m.n > 0, m.n, 1.0)
         self.theta_ = m.mean.astype(X.dtype)
         self.var_ = (m.squares / n[:, None] + self.epsilon_).astype(X.dtype)
+        refuse_overflow(self, var_=self.var_)
         self.class_count_ = m.n.astype(X.dtype)
         self.class_prior_ = (m.n / m.n.sum()).astype(X.dtype) if prior is None else prior
 

@@ -186,6 +186,7 @@ class NaiveBayes(ValidatedOnce, ClassifierMixin, BaseEstimator):
         """
         J = self._joint_log_likelihood(X)
         top = J.max(axis=1, keepdims=True)
+        J = np.where(top == -np.inf, 0.0, J)  # impossible in every class: all are as likely
         top = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(divide="ignore"):
             return J - (top + np.log(np.exp(J - top).sum(axis=1, keepdims=True)))

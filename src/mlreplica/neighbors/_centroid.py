@@ -32,6 +32,7 @@ from mlreplica.core.compat import Interval, StrOptions, _fit_context
 from mlreplica.core.formulas.distances import distance_named
 from mlreplica.core.formulas.penalties import soft_threshold
 from mlreplica.core.space.matrix import distance_matrix
+from mlreplica.core.validation import refuse_overflow
 
 
 class NearestCentroid(ClassifierMixin, BaseEstimator):
@@ -134,7 +135,9 @@ class NearestCentroid(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         spread = X.max(axis=0) - X.min(axis=0)
-        if not (spread.toarray() if sp.issparse(spread) else np.asarray(spread)).any():
+        spread = spread.toarray() if sp.issparse(spread) else np.asarray(spread)
+        refuse_overflow(self, squared_ranges=spread * spread)
+        if not spread.any():
             raise ValueError("All features have zero variance. Division by zero.")
         whole = np.asarray(X.mean(axis=0)).ravel()
         s = self.within_class_std_dev_ + np.median(self.within_class_std_dev_)
@@ -186,7 +189,8 @@ class NearestCentroid(ClassifierMixin, BaseEstimator):
         """2 log prior − squared distance in units of the standard deviations."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        unit = np.where(self.within_class_std_dev_ == 0, 1.0, self.within_class_std_dev_)
+        unit = self.within_class_std_dev_
+        unit = np.where(unit > 0, unit, 1.0)  # 0, or NaN where each class has one row
         X = (X.toarray() if sp.issparse(X) else X) / unit
         D = distance_matrix(X, self.centroids_ / unit, distance_named(self.metric))
         with np.errstate(divide="ignore"):

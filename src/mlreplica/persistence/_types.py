@@ -54,7 +54,7 @@ OPTIONS = {"degree", "gamma", "coef0", "n_neighbors", "random_state"}
 AGAIN = {
     "_forest_of": lambda model: (0, None),
     "_loss": lambda model: model._make_loss(),
-    "_made": lambda model: import_module("mlreplica.ensemble.forest.base").Made(),
+    "_made": lambda model: import_module("mlreplica.ensemble.forest.answers").Made(),
     "_objective": lambda model: model._make_objective(),
     "_packed": lambda model: model._pack(model.estimators_),
     "_tables": lambda model: model._make_tables(),

@@ -51,6 +51,7 @@ KINDS = {"error", "constant", "linear", "continue", "periodic", "natural"}
 
 def basis_pieces(t, d):
     """c of (6), (p, pieces, powers, r), for knots t (m, p) and the pieces from t_d on."""
+    apart = lambda gap: np.where(gap == 0.0, np.inf, gap)  # equal knots: what (5) divides is 0
     s = np.arange(d, len(t) - d - 1)
     B = np.zeros((d + 1, d + 1, len(s), t.shape[1]))  # (r, power): B_(s−g+r, g) for r ≤ g
     B[0, 0] = 1.0  # (4)
@@ -59,11 +60,11 @@ def basis_pieces(t, d):
         for r in range(g + 1):
             i = s - g + r
             if r > 0:  # (5), where x − t_i = u + (t_s − t_i)
-                low = B[r - 1] / (t[i + g] - t[i])
+                low = B[r - 1] / apart(t[i + g] - t[i])
                 new[r] += (t[s] - t[i]) * low
                 new[r, 1:] += low[:-1]
             if r < g:
-                low = B[r] / (t[i + g + 1] - t[i + 1])
+                low = B[r] / apart(t[i + g + 1] - t[i + 1])
                 new[r] += (t[i + g + 1] - t[s]) * low
                 new[r, 1:] -= low[:-1]
         B = new
@@ -84,6 +85,8 @@ def natural_combinations(c, h):
     """The rows of (7): a_j and b_j of the splines between the first and the last."""
     pieces, d = len(c), c.shape[1] - 1
     K = pieces + d
+    if not c.any():  # of a constant column
+        return np.zeros((2, K - 2))
     ends = np.zeros((2, K))
     ends[0, : d + 1] = tangent(c[0], 0.0, 3)[2]
     ends[1, K - d - 1 :] = tangent(c[-1], h, 3)[2]
@@ -397,10 +400,9 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
                     "`X` contains values beyond the limits of the knots: Out of bounds. Use "
                     "another extrapolation, as 'constant'."
                 )
-        period = self.extrapolation == "periodic"
         if self.sparse_output:
             return self._sparse(X)
-        out = np.zeros((n, self.n_features_out_))
+        period, out = self.extrapolation == "periodic", np.zeros((n, self.n_features_out_))
 
         def part(rows):
             Z = np.ascontiguousarray(X[rows], dtype=np.float64)

@@ -15,6 +15,16 @@ PRESET_AND_WARM = (
 )
 
 
+class Made:
+    """What a forest makes of its trees when first asked: estimators, and all trees packed."""
+
+    def __init__(self):
+        self.estimators, self.packed = [], None
+
+    def __reduce__(self):
+        return Made, ()
+
+
 class Classifies(ClassifierMixin):
     """Targets and answers of a forest of classification trees."""
 

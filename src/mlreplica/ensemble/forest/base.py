@@ -34,10 +34,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.compat import (
     Interval,
@@ -56,20 +53,11 @@ from mlreplica.core.growth.tree import Packed
 from mlreplica.core.iterate import timed
 from mlreplica.core.validation import FLOATS, ValidatedOnce, refuse_heavy_share
 
+from .answers import Made
 from .trees import packable, plain_data, plain_trees
 
 AT_ONCE = 1 << 14  # rows of small trees that are grown in one go: some milliseconds
 NO_MISSING = "{} does not learn from missing values with these parameters; impute them first."
-
-
-class Made:
-    """What a forest makes of its trees when first asked: estimators, and all trees packed."""
-
-    def __init__(self):
-        self.estimators, self.packed = [], None
-
-    def __reduce__(self):
-        return Made, ()
 
 
 class Forest(ValidatedOnce, MultiOutputMixin, BaseEstimator):
@@ -115,11 +103,8 @@ class Forest(ValidatedOnce, MultiOutputMixin, BaseEstimator):
         for tree, seed in zip(self._trees[len(known) :], self._seeds[len(known) :], strict=True):
             parameters = {name: getattr(self, name) for name in self.estimator_params}
             made = self._tree_class()(**parameters | {"random_state": int(seed)})
-            made.n_features_in_, made.n_outputs_, made.tree_ = (
-                self.n_features_in_,
-                self.n_outputs_,
-                tree,
-            )
+            made.n_features_in_, made.n_outputs_ = self.n_features_in_, self.n_outputs_
+            made.tree_ = tree
             made.max_features_ = self._limits["max_features"]
             if is_classifier(self):
                 made.n_classes_ = self.n_classes_
@@ -348,13 +333,9 @@ class Forest(ValidatedOnce, MultiOutputMixin, BaseEstimator):
                     return X
         check_is_fitted(self)
         missing = self.__sklearn_tags__().input_tags.allow_nan and self.monotonic_cst is None
+        finite = "allow-nan" if missing else True
         X = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            ensure_all_finite="allow-nan" if missing else True,
+            self, X, reset=False, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=finite
         )
         return X.toarray() if sp.issparse(X) else X
 

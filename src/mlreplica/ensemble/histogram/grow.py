@@ -303,12 +303,8 @@ def recount(w, node):
 @part
 def branch(nodes, sums, columns, mask, active, rules, node, middle, first):
     """Make the children `first` and `first` + 1 of a node, whose split is taken."""
-    this, depth, start, end = (
-        sums[node],
-        nodes[node, DEPTH] + 1,
-        nodes[node, START],
-        nodes[node, END],
-    )
+    this, depth = sums[node], nodes[node, DEPTH] + 1
+    start, end = nodes[node, START], nodes[node, END]
     j = np.int64(this[BEST + COLUMN])
     nodes[node, SPLIT_ON], nodes[node, UP_TO], nodes[node, LEFT] = j, this[BEST + CODE], first
     nodes[node, MISSING] = this[BEST + MISSING_LEFT] > 0.0

@@ -41,7 +41,7 @@ from mlreplica.core.compile.threads import n_threads, run, share, split
 from mlreplica.core.formulas.draws import LARGEST, seeded
 from mlreplica.core.iterate import timed
 from mlreplica.core.validation import FLOATS, ValidatedOnce
-from mlreplica.ensemble.forest.base import Made
+from mlreplica.ensemble.forest.answers import Made
 from mlreplica.tree import ExtraTreeRegressor
 
 from .members import as_trees

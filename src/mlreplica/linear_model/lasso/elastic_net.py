@@ -5,23 +5,14 @@ from numbers import Integral, Number, Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import (
-    BaseEstimator,
-    MultiOutputMixin,
-    RegressorMixin,
-)
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import ElasticNet as Reference
 from sklearn.linear_model import Lasso as LassoReference
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
-from mlreplica.core.compat import (
-    Interval,
-    StrOptions,
-    _check_sample_weight,
-    _fit_context,
-)
+from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from mlreplica.core.iterate import CallbackSupport, attributes_set_by, iterate
 from mlreplica.core.linear import LinearPrediction
 from mlreplica.core.validation import FLOATS, ValidatedOnce

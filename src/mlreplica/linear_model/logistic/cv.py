@@ -25,9 +25,9 @@ from mlreplica.core.compat import (
     _check_sample_weight,
     _deprecate_positional_args,
     _fit_context,
-    _manual_routing,
     _raise_for_params,
     _routing_enabled,
+    route_by_hand,
 )
 from mlreplica.core.compile.threads import run
 from mlreplica.core.iterate import say, speaks
@@ -191,7 +191,7 @@ random_state
             for_score = (
                 params if sample_weight is None else {**params, "sample_weight": sample_weight}
             )
-            routed = _manual_routing({"splitter": {}, "scorer": {"score": for_score}})
+            routed = route_by_hand(splitter={"split": {}}, scorer={"score": for_score})
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **routed.splitter.split))
         Cs = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, Integral) else np.asarray(self.Cs)
         if not (Cs > 0).all():
@@ -394,7 +394,7 @@ random_state
         if _routing_enabled():
             routed = process_routing(self, "score", **score_params)
         else:
-            routed = _manual_routing({"scorer": {"score": score_params}})
+            routed = route_by_hand(scorer={"score": score_params})
         return self._get_scorer()(self, X, y, **routed.scorer.score)
 
     def get_metadata_routing(self):

@@ -186,7 +186,7 @@ def solve(model, data, C, ratio, start):
         return *data.outside(W, b), data.cost_of_absent(W, b)
     problem = data.problem(C, ratio, model.n_jobs)
     W, b = data.inside(*(start or (np.zeros(0), np.zeros(0))))
-    watch, first, tol = "gap", 0, max(model.tol**2 / 2, least(model.solver, ratio))
+    watch, first, tol = "gap", 0, max(model.tol * model.tol / 2, least(model.solver, ratio))
     smooth_solver = ratio == 0 and model.solver not in ("sag", "saga", "cd")
     if model.max_iter == 0 and not smooth_solver:
         states = iter([LogisticState(W, b, np.inf, np.inf)])

@@ -85,6 +85,11 @@ def maximise_evidence(spectrum, S, alpha, beta, priors):
     lam, V, z, rest = spectrum
     p, (a1, a2, l1, l2), determined, step, w_old = len(V), priors, 0.0, np.inf, np.inf
     while True:
+        if not (0.0 < alpha < np.inf and 0.0 < beta < np.inf):
+            raise ValueError(
+                f"The precisions of weights and noise became {alpha:.3g} and {beta:.3g}; scale X "
+                "and y, for instance by StandardScaler, and use moderate weights and priors."
+            )
         rho = alpha / beta
         v = np.sqrt(lam) * z / (lam + rho)
         w, w_sq = V @ v, float(v @ v)

@@ -382,11 +382,11 @@ class DenseProducts(NamedTuple):
 def conjugate_gradients(products, c, alpha, tol, frame):
     """Yield the RidgeState after each step (7) of all targets; end where rounding stops progress.
 
-    Where g seems small enough it is computed
-    afresh and the directions start anew, so that the last bound does not rest on the recursion.
-    With next to no penalty z = g: then w stays in the span of the rows, where its limit is. A
-    direction with no more curvature than rounding makes is not followed: it leads anywhere. Arrays
-    (p, q) are in Fortran order: what is of one target lies together.
+    Where g seems small enough it is computed afresh and the directions start anew, so that the last
+    bound does not rest on the recursion. With next to no penalty z = g: then w stays in the span of
+    the rows, where its limit is. A direction with no more curvature than rounding makes is not
+    followed: it leads anywhere. Arrays (p, q) are in Fortran order: what is of one target lies
+    together.
     """
     w = np.zeros((products.shape[1], c.shape[1]), order="F")
     first, c_sq = products.gradient(c, w)
@@ -438,14 +438,8 @@ def projected(products, c, alpha, tol, frame):
 
         limits = {"maxiter": 15_000, "maxfun": 30_000, "ftol": 0.0, "maxcor": 30}
         limits["gtol"] = tol * float(np.abs(objective(w[:, k])[1]).max())
-        w[:, k] = minimize(
-            objective,
-            w[:, k],
-            jac=True,
-            bounds=[(0, None)] * len(w),
-            method="L-BFGS-B",
-            options=limits,
-        ).x
+        free = {"jac": True, "bounds": [(0, None)] * len(w), "method": "L-BFGS-B"}
+        w[:, k] = minimize(objective, w[:, k], **free, options=limits).x
     g, r_sq = products.gradient(c, w)
     bound = gap(w, 2 * (alpha * w - g), 2 * alpha, lower=0.0)
     P = float((r_sq + alpha * (w * w).sum(axis=0)).sum())

@@ -25,9 +25,9 @@ from mlreplica.core.compat import (
     RealNotInt,
     StrOptions,
     _fit_context,
-    _manual_routing,
     _raise_for_params,
     _routing_enabled,
+    route_by_hand,
 )
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import LinearPrediction, checked_weights
@@ -249,7 +249,7 @@ class RANSACRegressor(
             fit_params = fit_params | {"sample_weight": s}
         if _routing_enabled():
             return s, process_routing(self, "fit", **fit_params)
-        return s, _manual_routing({"estimator": {"fit": fit_params, "score": {}}})
+        return s, route_by_hand(estimator={"fit": fit_params, "score": {}})
 
     def _rows_per_trial(self, model, p, n):
         """m"""
