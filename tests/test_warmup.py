@@ -96,6 +96,10 @@ def run(*args, **env):
 FOR_OTHERS = {
     "mlreplica.core.formulas.loss_formulas.gradient_at",
     "mlreplica.core.formulas.kernel_loops.pairwise",
+    "mlreplica.core.formulas.log.exp_to_zero",
+    "mlreplica.core.formulas.log.log1p_of",
+    "mlreplica.core.formulas.log.log_of",
+    "mlreplica.core.formulas.log.log_sum_of",
     "mlreplica.core.compile.intrinsics.prefetch_vector",
     "mlreplica.mcmc.parameters.constrain",
     "mlreplica.mcmc.parameters.log_sigmoid",

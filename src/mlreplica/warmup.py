@@ -145,11 +145,12 @@ def all_calls(only: Collection[str] = ()) -> Iterator[tuple[str, Callable[[], An
             calls = iter([partial(call_methods, thing, loss_arguments(thing))])
         elif card := card_of(thing):
             calls = estimator_calls(card)
-        elif hasattr(thing, "small_runs"):  # a sampler, a tree of space
-            calls = thing.small_runs()
-        else:
+        elif not hasattr(thing, "small_runs"):
             calls = matrix_calls(thing)
-        yield from ((name, call) for call in calls)
+        else:
+            calls = iter(())
+        more = thing.small_runs() if hasattr(thing, "small_runs") else ()  # a sampler, a tree …
+        yield from ((name, call) for call in itertools.chain(calls, more))
 
 
 def chosen(only: Collection[str]) -> list[tuple[str, Any]]:

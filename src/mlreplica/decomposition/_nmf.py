@@ -37,7 +37,7 @@ from mlreplica.core.rows.products import Products
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
 
 from ._divergence import NAMES, beta_divergence
-from ._nmf_solvers import amounts, coordinate_descent, multiplicative
+from ._nmf_solvers import SMALL, amounts, coordinate_descent, multiplicative
 from ._nmf_start import first_factors, given
 
 UNSEEN = 16  # sweeps over a small X between looks at their state, if no callback looks
@@ -112,6 +112,12 @@ class NMF(
         rescaling="columns must not be negative; large ones count more",
         instead="PCA for signed data, TruncatedSVD for speed",
     )
+
+    @classmethod
+    def small_runs(cls):
+        """A call for the warm-up: many amounts to learn from, and the answer to one row."""
+        X = np.linspace(0.0, 1.0, 2 * SMALL).reshape(-1, 8) ** 2
+        yield lambda: cls(2, init="random", max_iter=2, random_state=0).fit(X).transform(X[:1])
 
     _parameter_constraints = {
         "n_components": [

@@ -235,7 +235,19 @@ class Sampler(LazyCallbackSupport):
     def refuse(self, chain):
         """Raise the error of a chain whose density was not a number."""
         theta = self.layout.natural(chain["trial"])
+        if self.density.error is None:
+            refuse_runaway(self.layout.labels, theta)
         self.density.refuse(theta, np.nan)
+
+
+def refuse_runaway(labels, values):
+    """Raise if a parameter, of one point or several, is beyond all bounds."""
+    if not np.isfinite(values).all() or np.abs(values).max() > RUNAWAY:
+        at = int(np.argmax(np.where(np.isnan(values), np.inf, np.abs(values))))
+        raise ValueError(
+            f"A chain ran away: {labels[at % values.shape[-1]]} is {values.flat[at]:.6g}. The "
+            "density may be improper (its integral infinite); give the parameters proper priors."
+        )
 
 
 class Run:
@@ -264,19 +276,16 @@ class Run:
             total = self.n_warmup + self.n_draws * self.thin
             steps = -(-total // 98) if self.slow else self.size
             if warm:
-                n = min(steps, self.n_warmup - self.warmed)
-                with self.interruptible():
-                    run(self.warm_up, self.chains, [n] * len(self.chains), n_jobs=self.n_jobs)
+                n = size = min(steps, self.n_warmup - self.warmed)
+                self.together(self.warm_up, [n] * len(self.chains))
                 self.warmed += n
             else:
                 n = min(max(1, steps // self.thin), self.n_draws - self.done)
                 parts = [slice(k * self.rows, (k + 1) * self.rows) for k in range(len(self.chains))]
-                each = [n] * len(self.chains)
-                with self.interruptible():
-                    run(self.advance, self.chains, parts, each, n_jobs=self.n_jobs)
-                self.done += n
+                self.together(self.advance, parts, [n] * len(self.chains))
+                self.done, size = self.done + n, n * self.thin
             seconds = time.perf_counter() - start
-            self.size = int(self.size * min(50.0, max(0.25, BLOCK_SECONDS / (seconds + 1e-9)))) + 1
+            self.size = int(size * min(50.0, max(0.25, BLOCK_SECONDS / (seconds + 1e-9)))) + 1
             over = self.done == self.n_draws
             if self.path is not None and (over or time.monotonic() - self.saved > SAVE_SECONDS):
                 self.save()
@@ -286,6 +295,16 @@ class Run:
                 diverged = int(self.stats[:, : self.done, column].sum())
             yield SamplerState(self.done, warm, float(np.mean(self.accept_rates())), diverged)
 
+    def together(self, work, *each):
+        """Let every chain work; a block that does not come to its end leaves no trace in them."""
+        before = [{name: value.copy() for name, value in chain.items()} for chain in self.chains]
+        try:
+            with self.interruptible():
+                run(work, self.chains, *each, n_jobs=self.n_jobs)
+        except BaseException:
+            self.chains = before
+            raise
+
     def interruptible(self):
         """What a Ctrl-C passes through while kernels run."""
         in_kernels = hasattr(self.sampler, "density") and not getattr(self.sampler, "custom", None)
@@ -293,7 +312,8 @@ class Run:
 
     def warm_up(self, chain, n):
         """n steps of one chain that are not kept."""
-        self.sampler.advance(chain, None, None, n, 1, self.warmed, self.n_warmup)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a chain that runs away
+            self.sampler.advance(chain, None, None, n, 1, self.warmed, self.n_warmup)
 
     def advance(self, chain, rows, n):
         """n draws of one chain."""
@@ -308,14 +328,7 @@ class Run:
             out[...] = layout.natural(u)
         else:
             self.sampler.advance(chain, out, stats, n, self.thin, 0, 0)
-        last = out[..., -1, :]
-        if not np.isfinite(last).all() or np.abs(last).max() > RUNAWAY:
-            at = int(np.argmax(np.where(np.isnan(last), np.inf, np.abs(last))))
-            name = self.sampler.layout.labels[at % last.shape[-1]]
-            raise ValueError(
-                f"A chain ran away: {name} is {last.flat[at]:.6g}. The density may be improper "
-                "(its integral infinite); give the parameters proper priors."
-            )
+        refuse_runaway(layout.labels, out[..., -1, :])
 
     def refuse_improper(self):
         """Raise if a chain only ever climbed, or walked over a density that is the same everywhere.
