@@ -78,7 +78,7 @@ def add_sparse(start, columns, data, code, s, cut, sums, notes, first, last):
 
 def no_infinity(logs):
     """Logarithms, of which those of 0 are so low that they decide; 0 times one of them is 0."""
-    return np.clip(logs, LOWEST, -LOWEST)
+    return logs if math.isfinite(logs.sum()) else np.clip(logs, LOWEST, -LOWEST)
 
 
 def class_sums(X, code, s, K, cut=None):
