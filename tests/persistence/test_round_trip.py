@@ -1,6 +1,7 @@
 """Every estimator comes back from a file, in this process and in another, and predicts the same"""
 
 import json
+import re
 import subprocess
 import sys
 from copy import copy
@@ -276,6 +277,16 @@ def test_what_is_not_saved_is_named(model, message, tmp_path):
     with pytest.raises(TypeError, match=message):
         mlreplica.save(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["missing/m.skops", "folder"])
+def test_a_file_that_cannot_be_written_is_named_as_given(name, tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=re.escape(str(tmp_path / name))) as caught:
+        mlreplica.save(linear_model.Ridge(), tmp_path / name)
+    assert caught.value.filename == str(tmp_path / name)
+    assert ".part" not in str(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 SAVED = Path(__file__).parent / "saved"

@@ -94,6 +94,8 @@ def save(model, path):
     try:
         write(beside, content)
         beside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         beside.unlink(missing_ok=True)
     return path
