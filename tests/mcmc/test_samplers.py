@@ -252,6 +252,20 @@ def test_shapes_that_disagree():
         NUTS(normal, lambda x: x[:1]).sample([0.0, 1.0])
 
 
+def with_slope(x):
+    return normal(x), slope(x)
+
+
+def test_a_density_with_its_gradient_says_so():
+    for make in (MetropolisHastings, Slice, Ensemble, lambda f: NUTS(f, slope)):
+        with pytest.raises(ValueError, match=r"one number, got a tuple of 2.*gradient=True to HMC"):
+            make(with_slope).sample(ORIGIN)
+    with pytest.raises(ValueError, match=r"log_density must .* got a tuple of 2"):
+        Gibbs([MetropolisStep(with_slope), draw_second]).sample(ORIGIN)
+    with pytest.raises(ValueError, match=r"must return \(value, gradient\) with gradient=True"):
+        NUTS(normal, gradient=True).sample(ORIGIN)
+
+
 def test_a_wrong_gradient_is_found_before_sampling():
     with pytest.raises(ValueError, match=r"disagrees with log_density: along x\[1\] it is 0"):
         NUTS(normal, lambda x: np.array([x[1] - 2.0 * x[0], 0.0])).sample([0.3, 1.0])

@@ -147,7 +147,7 @@ class LogDensity:
     def in_python(self, theta, g=None, place=""):
         """log p(θ), and g ← its gradient if g is given; `place` is what notes call θ."""
         found = self.call(self.name, self.function, theta, place)
-        value, slope = found if self.gradient is True else (found, None)
+        value, slope = as_pair(found) if self.gradient is True else (found, None)
         value = as_number(value, self.name)
         if g is None:
             return value
@@ -382,11 +382,27 @@ def by_name(function, names):
 
 def as_number(value, name="log_density"):
     """A float from what a user's function returned."""
+    if isinstance(value, tuple) and len(value) > 1:
+        raise ValueError(
+            f"{name} must return one number, got a tuple of {len(value)}. If it is (value, "
+            "gradient): pass gradient=True to HMC or NUTS; others take the value alone."
+        )
     found = np.asarray(value)
     if found.size != 1 or found.dtype.kind not in "fiub":
         got = f"an array of {found.shape}" if found.size != 1 else repr(value)
         raise ValueError(f"{name} must return one number, got {got}.")
     return float(found.reshape(()))
+
+
+def as_pair(found):
+    """(value, gradient) from what a user's function returned."""
+    try:
+        value, slope = found
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"log_density must return (value, gradient) with gradient=True, got {found!r}."
+        ) from None
+    return value, slope
 
 
 def enter(unit, function):
