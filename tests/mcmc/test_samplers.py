@@ -678,6 +678,24 @@ def test_annealing_names_its_objective():
     assert caught.value.__notes__ == ["objective raised this at the start x[0] = 0.25."]
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["compiled", "plain"])
+def test_annealing_does_not_walk_around_an_exception(plain):
+    seen = []
+
+    def fussy(x):
+        if x[0] > 0.5:
+            raise ValueError("too large")
+        return (x[0] - 1.0) ** 2
+
+    def remembering(x):
+        seen.append(1)
+        return fussy(x)
+
+    with pytest.raises(ValueError, match="too large") as caught:
+        simulated_annealing(remembering if plain else fussy, [0.0], random_state=0)
+    assert "raised this at x[0] = " in caught.value.__notes__[0]
+
+
 BLOCKS = {"mu": real(), "tau": positive()}
 REFUSED = {
     r"takes \(tau, mu\), but the parameters are \(mu, tau\)": lambda: MetropolisHastings(

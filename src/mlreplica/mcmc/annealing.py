@@ -69,7 +69,7 @@ def anneal_steps(target, words, x, y, best, values, scales, T0, T1, n, path):
 class Objective(LogDensity):
     """A function to minimise."""
 
-    name, zero = "objective", "return np.inf where it must not go"
+    name, zero, raised = "objective", "return np.inf where it must not go", math.nan
 
 
 class Annealed(NamedTuple):

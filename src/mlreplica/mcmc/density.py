@@ -96,6 +96,7 @@ class LogDensity:
     """
 
     name, zero = "log_density", "return -np.inf where the density is zero"  # for error messages
+    raised = math.inf  # what f returns where the function raised an exception
 
     def __init__(self, function, gradient=None, parameters=None, with_gradient=False):
         if not callable(function):
@@ -174,14 +175,14 @@ class LogDensity:
         return value
 
     def called_back(self, theta, g, table):
-        """What kernels call if the function is plain Python; +∞ after an exception."""
+        """What kernels call if the function is plain Python."""
         if self.stop is not None:
-            return math.inf
+            return self.raised
         try:
             value = self.in_python(theta, g if self.with_gradient else None)
         except BaseException as error:  # noqa: BLE001  raised again by `refuse`
             self.error = error
-            return math.inf
+            return self.raised
         return value
 
     @contextmanager
@@ -268,7 +269,7 @@ class LogDensity:
         may_raise = any(word in "".join(unit.texts) for word in RAISING)
         if may_raise or not unit.kept:  # to be ready for an exception costs time at every call
             body = ["try:", *("    " + line for line in body), "except Exception:"]
-            body.append("    return float('inf')")
+            body.append(f"    return float('{self.raised}')")
         text = "\n    ".join(["def entry(_x_at, _g_at, _table_at):", *lines, *body]) + "\n"
         address, made = unit.address(text, "entry")
         return address, table, (made, kept)
