@@ -187,7 +187,7 @@ class LogDensity:
 
     @contextmanager
     def interruptible(self):
-        """Ctrl-C ends kernels that call a Python function, and is raised when they have ended.
+        """Ctrl-C ends calls of a Python function by machine code, and is raised when they ended.
 
         Raised on the way from a kernel into Python it would be lost: `ctypes` swallows it.
         """
@@ -215,7 +215,7 @@ class LogDensity:
     def refuse(self, theta, value):
         """Raise the error that made a sampler stop at θ, with the parameters and their values."""
         where = self.describe(theta)
-        error, self.error = self.error, None
+        error, self.error = self.stop or self.error, None
         if error is not None:
             raise error
         value = self.in_python(theta, np.empty(len(theta)) if self.with_gradient else None)
@@ -334,11 +334,12 @@ class LogDensity:
                 "density is positive and finite."
             )
         target, g = self.target(), np.zeros(self.layout.free)
-        found = evaluate_gradient(target, u, g) if self.with_gradient else evaluate(target, u)
-        if self.error is not None or not math.isfinite(found):
-            self.refuse(theta, found)
-        if self.with_gradient and self.gradient is not None:
-            self.check_gradient(target, u, g)
+        with self.interruptible():
+            found = evaluate_gradient(target, u, g) if self.with_gradient else evaluate(target, u)
+            if self.error is not None or not math.isfinite(found):
+                self.refuse(theta, found)
+            if self.with_gradient and self.gradient is not None:
+                self.check_gradient(target, u, g)
 
     def check_gradient(self, target, u, g):
         """Compare the user's gradient with central differences of the density."""
