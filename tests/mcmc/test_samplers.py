@@ -314,6 +314,44 @@ def test_a_density_with_its_gradient_says_so():
         NUTS(normal, gradient=True).sample(ORIGIN)
 
 
+def bell(x):
+    return -0.5 * x[0] ** 2
+
+
+def bell_to_one(x):
+    return bell(x) if x[0] < 1.0 else np.nan
+
+
+def pull_to_one(x):
+    return -x if x[0] < 1.0 else np.array([np.nan])
+
+
+def zero_from_one(x):
+    return bell(x) if x[0] < 1.0 else -np.inf
+
+
+@pytest.mark.parametrize("maker", [HMC, NUTS])
+@pytest.mark.parametrize(
+    ("density", "gradient"),
+    [(bell_to_one, lambda x: -x), (bell, pull_to_one)],
+    ids=["density", "gradient"],
+)
+def test_trajectories_that_met_no_number_are_rejected_and_named(maker, density, gradient):
+    with pytest.warns(MonteCarloWarning, match=r"\d+ of 2000 .* not a number, one near x\[0\] = "):
+        draws = maker(density, gradient).sample([0.0], 500, random_state=0)
+    assert draws.array.max() < 1.0
+    undefined = draws.stats["undefined"]
+    assert 0 < undefined.sum() <= draws.divergences.sum()
+    assert (draws.stats["divergent"] >= undefined).all()
+
+
+@pytest.mark.parametrize("maker", [HMC, NUTS])
+def test_where_the_density_is_zero_it_is_a_number(maker):
+    draws = maker(zero_from_one, lambda x: -x).sample([0.0], 500, **QUIET)
+    assert draws.divergences.sum() > 0
+    assert draws.stats["undefined"].sum() == 0
+
+
 def test_a_wrong_gradient_is_found_before_sampling():
     with pytest.raises(ValueError, match=r"disagrees with log_density: along x\[1\] it is 0"):
         NUTS(normal, lambda x: np.array([x[1] - 2.0 * x[0], 0.0])).sample([0.3, 1.0])
