@@ -95,7 +95,7 @@ def test_continued_draws_are_those_of_one_long_run(name):
 @every
 def test_a_run_that_was_stopped_goes_on_from_its_file(name, tmp_path, monkeypatch):
     monkeypatch.setattr("mlreplica.mcmc.sampler.SAVE_SECONDS", 0.0)
-    monkeypatch.setattr("mlreplica.mcmc.sampler.BLOCK_SECONDS", 0.0)  # 50, 13, 4, 2, 1 … steps
+    monkeypatch.setattr("mlreplica.mcmc.sampler.BLOCK_SECONDS", 0.0)  # of one step each
     sampler, options = SAMPLERS[name](), {"n_warmup": 50, "n_chains": 2, **QUIET}
     whole = sampler.sample([0.0, 0.0], 300, **options)
     stop_after(sampler, monkeypatch, 60)
@@ -147,6 +147,54 @@ def test_an_interrupt_between_a_kernel_and_a_python_function_is_not_lost(n_jobs)
     n = min(200, sampler.draws_.n_draws)
     again = MetropolisHastings(round_normal).sample(ORIGIN, n, n_warmup=0, **QUIET)
     np.testing.assert_allclose(sampler.draws_.array[:, :n], again.array)
+
+
+def press_at(n):
+    """A density in Python, and its gradient, with a Ctrl-C at the n-th call; the calls."""
+    calls = []
+
+    def counting(x):
+        calls.append(1)
+        if len(calls) == n:
+            signal.raise_signal(signal.SIGINT)
+        return -0.5 * x @ x
+
+    return counting, calls
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="no kernel calls Python")
+@pytest.mark.parametrize("n", [2, 4, 14])
+@pytest.mark.parametrize(
+    "make", [Ensemble, lambda f: HMC(f, lambda x: -x), lambda f: NUTS(f, lambda x: -x)],
+    ids=["ensemble", "hmc", "nuts"],
+)  # fmt: skip
+def test_an_interrupt_of_the_start_is_not_lost(make, n):
+    density, calls = press_at(n)
+    with pytest.raises(KeyboardInterrupt):
+        make(density).sample(ORIGIN, 300, n_warmup=0, **QUIET)
+    assert len(calls) <= n + 1
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="no kernel calls Python")
+def test_an_interrupt_does_not_wait_for_another_evaluation():
+    density, calls = press_at(2000)
+    with pytest.raises(KeyboardInterrupt):
+        MetropolisHastings(density).sample(ORIGIN, 10**6, n_warmup=0, n_jobs=1, **QUIET)
+    assert len(calls) == 2000
+
+
+def test_callbacks_do_not_lengthen_the_blocks(monkeypatch):
+    sampler, steps = MetropolisHastings(normal).set_callbacks(Trace()), []
+    monkeypatch.setattr("mlreplica.mcmc.sampler.BLOCK_SECONDS", 0.0)
+    advance = sampler.advance
+
+    def counting(chain, out, stats, n, *rest):
+        steps.append(n)
+        return advance(chain, out, stats, n, *rest)
+
+    monkeypatch.setattr(sampler, "advance", counting)
+    sampler.sample(ORIGIN, 600, n_warmup=400, n_chains=1, **QUIET)
+    assert max(steps) == 1  # an interrupt waits for the end of one
 
 
 def test_callbacks_see_the_progress():
@@ -250,6 +298,58 @@ def test_shapes_that_disagree():
         MetropolisHastings(lambda a: -a * a, parameters={"a": real()}).sample([0.0, 1.0])
     with pytest.raises(ValueError, match="gradient has 1 entries, expected 2"):
         NUTS(normal, lambda x: x[:1]).sample([0.0, 1.0])
+
+
+def with_slope(x):
+    return normal(x), slope(x)
+
+
+def test_a_density_with_its_gradient_says_so():
+    for make in (MetropolisHastings, Slice, Ensemble, lambda f: NUTS(f, slope)):
+        with pytest.raises(ValueError, match=r"one number, got a tuple of 2.*gradient=True to HMC"):
+            make(with_slope).sample(ORIGIN)
+    with pytest.raises(ValueError, match=r"log_density must .* got a tuple of 2"):
+        Gibbs([MetropolisStep(with_slope), draw_second]).sample(ORIGIN)
+    with pytest.raises(ValueError, match=r"must return \(value, gradient\) with gradient=True"):
+        NUTS(normal, gradient=True).sample(ORIGIN)
+
+
+def bell(x):
+    return -0.5 * x[0] ** 2
+
+
+def bell_to_one(x):
+    return bell(x) if x[0] < 1.0 else np.nan
+
+
+def pull_to_one(x):
+    return -x if x[0] < 1.0 else np.array([np.nan])
+
+
+def zero_from_one(x):
+    return bell(x) if x[0] < 1.0 else -np.inf
+
+
+@pytest.mark.parametrize("maker", [HMC, NUTS])
+@pytest.mark.parametrize(
+    ("density", "gradient"),
+    [(bell_to_one, lambda x: -x), (bell, pull_to_one)],
+    ids=["density", "gradient"],
+)
+def test_trajectories_that_met_no_number_are_rejected_and_named(maker, density, gradient):
+    with pytest.warns(MonteCarloWarning, match=r"\d+ of 2000 .* not a number, one near x\[0\] = "):
+        draws = maker(density, gradient).sample([0.0], 500, random_state=0)
+    assert draws.array.max() < 1.0
+    undefined = draws.stats["undefined"]
+    assert 0 < undefined.sum() <= draws.divergences.sum()
+    assert (draws.stats["divergent"] >= undefined).all()
+
+
+@pytest.mark.parametrize("maker", [HMC, NUTS])
+def test_where_the_density_is_zero_it_is_a_number(maker):
+    draws = maker(zero_from_one, lambda x: -x).sample([0.0], 500, **QUIET)
+    assert draws.divergences.sum() > 0
+    assert draws.stats["undefined"].sum() == 0
 
 
 def test_a_wrong_gradient_is_found_before_sampling():
@@ -662,6 +762,33 @@ def test_annealing_names_its_objective():
     with pytest.raises(ZeroDivisionError) as caught:
         simulated_annealing(raises_at_start, [0.25])
     assert caught.value.__notes__ == ["objective raised this at the start x[0] = 0.25."]
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["compiled", "plain"])
+def test_annealing_does_not_walk_around_an_exception(plain):
+    seen = []
+
+    def fussy(x):
+        if x[0] > 0.5:
+            raise ValueError("too large")
+        return (x[0] - 1.0) ** 2
+
+    def remembering(x):
+        seen.append(1)
+        return fussy(x)
+
+    with pytest.raises(ValueError, match="too large") as caught:
+        simulated_annealing(remembering if plain else fussy, [0.0], random_state=0)
+    assert "raised this at x[0] = " in caught.value.__notes__[0]
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="no kernel calls Python")
+@pytest.mark.parametrize("n", [50, 5000])
+def test_an_interrupt_of_annealing_is_not_lost(n):
+    density, calls = press_at(n)
+    with pytest.raises(KeyboardInterrupt):
+        simulated_annealing(lambda x: -density(x), ORIGIN, n_jobs=1, random_state=0)
+    assert len(calls) == n
 
 
 BLOCKS = {"mu": real(), "tau": positive()}

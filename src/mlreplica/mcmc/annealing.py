@@ -69,7 +69,7 @@ def anneal_steps(target, words, x, y, best, values, scales, T0, T1, n, path):
 class Objective(LogDensity):
     """A function to minimise."""
 
-    name, zero = "objective", "return np.inf where it must not go"
+    name, zero, raised = "objective", "return np.inf where it must not go", math.nan
 
 
 class Annealed(NamedTuple):
@@ -143,7 +143,9 @@ def simulated_annealing(
     children, target = seeds(random_state, n_chains), f.target()
     if temperature is None:
         rng = np.random.default_rng(children[0])
-        around = [evaluate(target, x0 + scales * rng.standard_normal(len(x0))) for _ in range(100)]
+        points = x0 + scales * rng.standard_normal((100, len(x0)))
+        with f.interruptible():
+            around = [evaluate(target, point) for point in points]
         around = [value for value in around if math.isfinite(value)]
         temperature = max(float(np.std(around)) if around else 1.0, 1e-12)
     end = temperature * 1e-3 if end_temperature is None else end_temperature
@@ -163,6 +165,7 @@ def simulated_annealing(
             f.refuse(y, np.nan)
         return best, values[1], path
 
-    ends, values, paths = zip(*run(chain, children, n_jobs=n_jobs), strict=True)
+    with f.interruptible():
+        ends, values, paths = zip(*run(chain, children, n_jobs=n_jobs), strict=True)
     k = int(np.argmin(values))
     return Annealed(ends[k], float(values[k]), np.array(ends), np.array(values), np.array(paths))

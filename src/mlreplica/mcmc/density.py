@@ -96,6 +96,7 @@ class LogDensity:
     """
 
     name, zero = "log_density", "return -np.inf where the density is zero"  # for error messages
+    raised = math.inf  # what f returns where the function raised an exception
 
     def __init__(self, function, gradient=None, parameters=None, with_gradient=False):
         if not callable(function):
@@ -147,7 +148,7 @@ class LogDensity:
     def in_python(self, theta, g=None, place=""):
         """log p(θ), and g ← its gradient if g is given; `place` is what notes call θ."""
         found = self.call(self.name, self.function, theta, place)
-        value, slope = found if self.gradient is True else (found, None)
+        value, slope = as_pair(found) if self.gradient is True else (found, None)
         value = as_number(value, self.name)
         if g is None:
             return value
@@ -174,19 +175,19 @@ class LogDensity:
         return value
 
     def called_back(self, theta, g, table):
-        """What kernels call if the function is plain Python; +∞ after an exception."""
+        """What kernels call if the function is plain Python."""
         if self.stop is not None:
-            return math.inf
+            return self.raised
         try:
             value = self.in_python(theta, g if self.with_gradient else None)
         except BaseException as error:  # noqa: BLE001  raised again by `refuse`
             self.error = error
-            return math.inf
+            return self.raised
         return value
 
     @contextmanager
     def interruptible(self):
-        """Ctrl-C ends kernels that call a Python function, and is raised when they have ended.
+        """Ctrl-C ends calls of a Python function by machine code, and is raised when they ended.
 
         Raised on the way from a kernel into Python it would be lost: `ctypes` swallows it.
         """
@@ -214,7 +215,7 @@ class LogDensity:
     def refuse(self, theta, value):
         """Raise the error that made a sampler stop at θ, with the parameters and their values."""
         where = self.describe(theta)
-        error, self.error = self.error, None
+        error, self.error = self.stop or self.error, None
         if error is not None:
             raise error
         value = self.in_python(theta, np.empty(len(theta)) if self.with_gradient else None)
@@ -268,7 +269,7 @@ class LogDensity:
         may_raise = any(word in "".join(unit.texts) for word in RAISING)
         if may_raise or not unit.kept:  # to be ready for an exception costs time at every call
             body = ["try:", *("    " + line for line in body), "except Exception:"]
-            body.append("    return float('inf')")
+            body.append(f"    return float('{self.raised}')")
         text = "\n    ".join(["def entry(_x_at, _g_at, _table_at):", *lines, *body]) + "\n"
         address, made = unit.address(text, "entry")
         return address, table, (made, kept)
@@ -333,11 +334,12 @@ class LogDensity:
                 "density is positive and finite."
             )
         target, g = self.target(), np.zeros(self.layout.free)
-        found = evaluate_gradient(target, u, g) if self.with_gradient else evaluate(target, u)
-        if self.error is not None or not math.isfinite(found):
-            self.refuse(theta, found)
-        if self.with_gradient and self.gradient is not None:
-            self.check_gradient(target, u, g)
+        with self.interruptible():
+            found = evaluate_gradient(target, u, g) if self.with_gradient else evaluate(target, u)
+            if self.error is not None or not math.isfinite(found):
+                self.refuse(theta, found)
+            if self.with_gradient and self.gradient is not None:
+                self.check_gradient(target, u, g)
 
     def check_gradient(self, target, u, g):
         """Compare the user's gradient with central differences of the density."""
@@ -382,11 +384,27 @@ def by_name(function, names):
 
 def as_number(value, name="log_density"):
     """A float from what a user's function returned."""
+    if isinstance(value, tuple) and len(value) > 1:
+        raise ValueError(
+            f"{name} must return one number, got a tuple of {len(value)}. If it is (value, "
+            "gradient): pass gradient=True to HMC or NUTS; others take the value alone."
+        )
     found = np.asarray(value)
     if found.size != 1 or found.dtype.kind not in "fiub":
         got = f"an array of {found.shape}" if found.size != 1 else repr(value)
         raise ValueError(f"{name} must return one number, got {got}.")
     return float(found.reshape(()))
+
+
+def as_pair(found):
+    """(value, gradient) from what a user's function returned."""
+    try:
+        value, slope = found
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"log_density must return (value, gradient) with gradient=True, got {found!r}."
+        ) from None
+    return value, slope
 
 
 def enter(unit, function):

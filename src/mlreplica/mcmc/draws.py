@@ -193,7 +193,15 @@ class Draws:
         few = max(1, min(d, MOST_NUMBERS // max(1, self.array[:, :, 0].size)))
         some = np.unique(np.linspace(0, d - 1, few).astype(int))
         said = []
-        if n := int(self.divergences.sum()):
+        undefined = self.stats.get("undefined", np.zeros(0))
+        if n_undefined := int(undefined.sum()):
+            start = self.array[tuple(np.argwhere(undefined)[0])]
+            said.append(
+                f"{n_undefined} of {self.n_chains * self.n_draws} trajectories were rejected where "
+                "log_density or its gradient is not a number, one near "
+                f"{self.layout.describe(start)}: return -np.inf where the density is zero"
+            )
+        if n := int(self.divergences.sum()) - n_undefined:
             said.append(
                 f"{n} of {self.n_chains * self.n_draws} trajectories diverged: the sampler avoids "
                 "a part of the space; raise target_accept (0.95, 0.99), or write the model without "

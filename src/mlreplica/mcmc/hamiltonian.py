@@ -10,6 +10,7 @@ leapfrog, but for an error of H of order ε²:                                  
     p ← p + ½ε ∇log π(u);   u ← u + ε M⁻¹ p;   p ← p + ½ε ∇log π(u)
 
 After some of them the end is accepted with probability min(1, e^{H(start) − H(end)}).           (3)
+Where H is not a number or off by more than 1000, the trajectory diverged, and is rejected.
 
 With M⁻¹ = LLᵀ all is simpler for q = Lᵀp ~ N(0, I), whose kinetic energy is ½‖q‖²: (2) becomes
 q ← q + ½ε Lᵀ∇log π(u), u ← u + ε L q, and this is what the kernels do with h = Lᵀ∇log π(u).
@@ -112,7 +113,7 @@ def hmc_steps(
             start = draw_momentum(words, q) - numbers[VALUE]
             for i in range(d):
                 trial[i], h_new[i] = u[i], h[i]
-            value, energy, done, diverged = numbers[VALUE], start, 0, 0.0
+            value, energy, done, diverged, undefined = numbers[VALUE], start, 0, 0.0, 0.0
             while done < n_steps:
                 value = leapfrog(target, trial, q, h_new, L, step)
                 done += 1
@@ -120,7 +121,7 @@ def hmc_steps(
                     return 1
                 energy = kinetic(q) - value
                 if not (energy - start < DIVERGED):
-                    diverged = 1.0
+                    diverged, undefined = 1.0, 1.0 if math.isnan(energy) else 0.0
                     break
             change = start - energy
             chance = 0.0 if math.isnan(change) or diverged > 0.0 else min(1.0, math.exp(change))
@@ -138,6 +139,7 @@ def hmc_steps(
             out[k, j] = u[j]
         stats[k, 0], stats[k, 1], stats[k, 2] = numbers[VALUE], energy, diverged
         stats[k, 3], stats[k, 4], stats[k, 5] = done, chance, math.exp(numbers[LOG_STEP])
+        stats[k, 6] = undefined
     return 0
 
 
@@ -265,7 +267,7 @@ class HMC(HamiltonianSampler):
     (4, 1000, 2)
     """
 
-    stat_names = "lp", "energy", "divergent", "steps", "accept", "step_size"
+    stat_names = "lp", "energy", "divergent", "steps", "accept", "step_size", "undefined"
 
     def __init__(
         self,

@@ -7,8 +7,9 @@ at its ends, until                                                              
     ρᵀ q₋ ≤ 0   or   ρᵀ q₊ ≤ 0
 
 for the whole or for one of the halves, quarters … that doubling built it of, or until H is off by
-more than 1000 (a divergence). One of its points, each weighted by e^−H, is the next draw. Within a
-half that is built the draw is renewed by weight; the new half takes over with probability       (6)
+more than 1000 or not a number (a divergence). One of its points, each weighted by e^−H, is the next
+draw. Within a half that is built the draw is renewed by weight; the new half takes over with
+probability                                                                                      (6)
 
     min(1, weight of the new half / weight of the old trajectory)
 
@@ -92,7 +93,8 @@ def subtree_turns(index, memory, q, rho):
 def grow(target, words, memory, L, step, size, start, report):
     """Build a half of `size` leaves from (U, Q, H); its draw is in HALF; return its log-weight.
 
-    report: [a point is +∞, turned, diverged, Σ of acceptance, leaves, value and energy of the draw]
+    report: [a point is +∞, turned, diverged, Σ of acceptance, leaves, value and energy of the draw,
+             diverged as H is not a number]
     """
     u, q, h, rho = memory[U], memory[Q], memory[H], memory[RHO_HALF]
     for i in range(len(rho)):
@@ -107,7 +109,7 @@ def grow(target, words, memory, L, step, size, start, report):
         change = start - energy
         report[4] += 1.0
         if not (change > -DIVERGED):  # NaN, too
-            report[2] = 1.0
+            report[2], report[7] = 1.0, 1.0 if math.isnan(change) else 0.0
             break
         report[3] += 1.0 if change > 0.0 else math.exp(change)
         for i in range(len(rho)):
@@ -133,7 +135,7 @@ def nuts_step(target, words, u, h, numbers, L, memory, max_depth, report):
         copy_to(memory[Q0], memory[end + 1])
         copy_to(h, memory[end + 2])
     copy_to(memory[Q0], memory[RHO])
-    for i in range(7):
+    for i in range(8):
         report[i] = 0.0
     energy, weight, depth = start, 0.0, 0
     while depth < max_depth:
@@ -182,7 +184,7 @@ def nuts_steps(
         copy_to(u, out[k])
         stats[k, 0], stats[k, 1], stats[k, 2] = numbers[VALUE], report[6], report[2]
         stats[k, 3], stats[k, 4], stats[k, 5] = report[4], accept, math.exp(numbers[LOG_STEP])
-        stats[k, 6] = depth
+        stats[k, 6], stats[k, 7] = depth, report[7]
     return 0
 
 
@@ -214,7 +216,7 @@ class NUTS(HamiltonianSampler):
     ((4, 500, 2), 0)
     """
 
-    stat_names = "lp", "energy", "divergent", "steps", "accept", "step_size", "depth"
+    stat_names = "lp", "energy", "divergent", "steps", "accept", "step_size", "depth", "undefined"
 
     def __init__(
         self,
@@ -236,8 +238,8 @@ class NUTS(HamiltonianSampler):
 
     @property
     def rows(self):
-        """Vectors of working memory: the last ones hold the seven numbers of a report."""
-        return SAVED + 2 * MOST_DEPTH + -(-7 // self.layout.free)
+        """Vectors of working memory: the last ones hold the eight numbers of a report."""
+        return SAVED + 2 * MOST_DEPTH + -(-8 // self.layout.free)
 
     def steps_of(self, given, target, goal, out, stats, n, thin):
         """The kernel."""

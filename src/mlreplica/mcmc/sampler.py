@@ -192,7 +192,8 @@ class Sampler(LazyCallbackSupport):
             u = self.random_start(rng) if start is None else self.layout.unconstrained(start)
             if start is not None and (not chains or np.ndim(x0) > 1):
                 self.density.check_start(u)
-            chains.append(self.new_chain(np.ascontiguousarray(u), words))
+            with self.interruptible():
+                chains.append(self.new_chain(np.ascontiguousarray(u), words))
         return chains
 
     def read_starts(self, x0, n_chains):
@@ -232,10 +233,15 @@ class Sampler(LazyCallbackSupport):
                 )
         return None
 
+    def interruptible(self):
+        """What a Ctrl-C passes through while machine code runs."""
+        calls_back = hasattr(self, "density") and not getattr(self, "custom", None)
+        return self.density.interruptible() if calls_back else nullcontext()
+
     def refuse(self, chain):
         """Raise the error of a chain whose density was not a number."""
         theta = self.layout.natural(chain["trial"])
-        if self.density.error is None:
+        if self.density.error is None and self.density.stop is None:
             refuse_runaway(self.layout.labels, theta)
         self.density.refuse(theta, np.nan)
 
@@ -263,18 +269,19 @@ class Run:
         self.rows, self.saved = rows, time.monotonic()
         self.slow = bool(getattr(sampler.owner or sampler, "_skl_callbacks", None))
         self.n_blocks = 100 if self.slow else 10**9
-        self.size = 50  # steps of the next block
+        self.size = 1  # steps of the next block
         if self.path is not None and self.path.exists():
             self.load()
         elif self.path is not None and not self.path.absolute().parent.is_dir():
             raise FileNotFoundError(f"The folder of checkpoint={str(self.path)!r} does not exist.")
 
     def blocks(self):
-        """Advance all chains; yield once per block."""
+        """Advance all chains; yield once per block, or per hundredth where callbacks look on."""
+        total, passed = self.n_warmup + self.n_draws * self.thin, 0
+        share = -(-total // 98)  # of the steps, after which callbacks look
         while self.warmed < self.n_warmup or self.done < self.n_draws:
             start, warm = time.perf_counter(), self.warmed < self.n_warmup
-            total = self.n_warmup + self.n_draws * self.thin
-            steps = -(-total // 98) if self.slow else self.size
+            steps = min(self.size, share - passed) if self.slow else self.size
             if warm:
                 n = size = min(steps, self.n_warmup - self.warmed)
                 self.together(self.warm_up, [n] * len(self.chains))
@@ -289,7 +296,10 @@ class Run:
             over = self.done == self.n_draws
             if self.path is not None and (over or time.monotonic() - self.saved > SAVE_SECONDS):
                 self.save()
-            diverged = 0
+            passed += size
+            if self.slow and passed < share and not over:
+                continue
+            diverged = passed = 0
             if "divergent" in self.sampler.stat_names:
                 column = self.sampler.stat_names.index("divergent")
                 diverged = int(self.stats[:, : self.done, column].sum())
@@ -299,16 +309,11 @@ class Run:
         """Let every chain work; a block that does not come to its end leaves no trace in them."""
         before = [{name: value.copy() for name, value in chain.items()} for chain in self.chains]
         try:
-            with self.interruptible():
+            with self.sampler.interruptible():
                 run(work, self.chains, *each, n_jobs=self.n_jobs)
         except BaseException:
             self.chains = before
             raise
-
-    def interruptible(self):
-        """What a Ctrl-C passes through while kernels run."""
-        in_kernels = hasattr(self.sampler, "density") and not getattr(self.sampler, "custom", None)
-        return self.sampler.density.interruptible() if in_kernels else nullcontext()
 
     def warm_up(self, chain, n):
         """n steps of one chain that are not kept."""
