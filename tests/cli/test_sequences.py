@@ -86,3 +86,13 @@ def test_a_random_field_of_a_conll_file(tmp_path):
     assert (json.loads(result.stdout)["sequences"], json.loads(result.stdout)["rows"]) == (2, 4)
     (tmp_path / "bad.conll").write_text("one two\nthree\n")
     assert call("fit", "CRF", tmp_path / "bad.conll", "-o", out).exit_code != 0
+
+
+def test_a_field_knows_its_columns_whatever_kept_a_weight(tmp_path):
+    file, out = tmp_path / "tagged.conll", tmp_path / "m.skops"
+    file.write_text("a P X\nb Q Y\n\na P X\n")
+    call("fit", "CRF", file, "-o", out, "--set", "c1=50", "--set", "c2=0")
+    assert not mlreplica.load(out).steps[-1][1].attributes_
+    result = call("predict", out, file, "-o", tmp_path / "found.csv")
+    assert result.exit_code == 0, result.output
+    assert "on 3 rows" in result.output

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.base import clone
 
 import mlreplica
 from mlreplica.sequence import (
     HMM,
     CategoricalHMM,
     GaussianHMM,
+    NegativeBinomialHMM,
     PoissonHMM,
     WordFeatures,
     select_n_components,
@@ -48,7 +50,6 @@ def test_columns_of_different_kinds_multiply_and_likelihood_rises():
     assert row.shape == (5, 3)
     with pytest.raises(ValueError, match="must be numbers below 3"):
         HMM(2, [(GaussianHMM(), [3])]).fit(X)
-    assert not hasattr(model, "partial_fit")
 
 
 def test_one_emission_is_the_model_of_that_emission(tmp_path):
@@ -61,6 +62,36 @@ def test_one_emission_is_the_model_of_that_emission(tmp_path):
     assert_array_equal(within.emissions_[0][0].predict(X), within.predict(X))
     again = mlreplica.load(mlreplica.save(within, tmp_path / "m.skops"))
     assert_array_equal(again.predict_proba(X), within.predict_proba(X))
+
+
+def test_batches_of_mixed_columns_add_up_to_the_whole():
+    """With decay 1 and known states no start matters; a model within a model adds up as well."""
+    X, z = table()
+    emissions = [(HMM(emissions=mixed()[:2]), [0, 1]), (NegativeBinomialHMM(), [1]),
+                 (CategoricalHMM(emissionprob_prior=2.0), [2])]  # fmt: skip
+    model = HMM(2, emissions, random_state=0)
+    whole = clone(model).fit(X, z, lengths=[60, 60])
+    for part in (0, 60):
+        model.partial_fit(X[part : part + 60], z[part : part + 60], decay=1.0)
+    pairs = list(zip(model.emissions_, whole.emissions_, strict=True))
+    pairs[:1] = zip(pairs[0][0][0].emissions_, pairs[0][1][0].emissions_, strict=True)
+    for (one, _), (other, _) in pairs:
+        for name in one._names.values():
+            assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, err_msg=name)
+
+
+def test_batches_of_mixed_columns_learn_as_those_of_one_emission():
+    X, z = table(240)
+    alone, within = GaussianHMM(2, random_state=0), HMM(2, random_state=0)
+    model = HMM(2, mixed(), random_state=0)
+    for k in (0, 120, 0, 120):
+        part = X[k : k + 120]
+        assert_allclose(within.partial_fit(part[:, :2]).score(part[:, :2]),
+                        alone.partial_fit(part[:, :2]).score(part[:, :2]), rtol=1e-10)  # fmt: skip
+        model.partial_fit(part)
+    assert_allclose(within.emissions_[0][0].covars_, alone.covars_, rtol=1e-8)
+    states = model.predict(X)
+    assert max((states == z).mean(), (states != z).mean()) > 0.95
 
 
 class Laplace:
@@ -89,6 +120,11 @@ def test_an_emission_of_your_own():
     assert np.diff(model.history_).min() > -1e-7
     assert_allclose(np.sort(model.emissions_[0][0].middle), [0, 2], atol=0.5)
     assert model.sample(3, random_state=0)[0].shape == (3, 1)
+
+    with pytest.raises(AttributeError, match="no attribute 'partial_fit'") as error:
+        model.partial_fit(X[:, :1])
+    assert "Laplace.m_step needs all rows" in str(error.value.__cause__)
+    assert not hasattr(HMM(2, [(HMM(emissions=Laplace()), [0])]), "partial_fit")
 
     class Wrong(Laplace):
         def log_density(self, X):
@@ -122,7 +158,8 @@ def test_words_and_templates():
     assert items == [{"U0": "_B-1", "U1": "Dogs/V"}, {"U0": "Dogs", "U1": "bark/_B+1"}]
     near = WordFeatures(templates=["U:%x[-1,0]\n", "U:%x[1,0]\n", "V:%x[0,0]\n", "B\n"])
     assert near.transform([["a", "b", "c"]])[0][1] == {"U": ["a", "c"], "V": "b"}
-    for line, reason in [("U0:word", "A template looks like"), ("B0:%x[0,0]", "write U"),
+    for line, reason in [("U0:word", "A template looks like"),
+                         ("B0:%x[0,0]", "one weight per transition; write U"),
                          ("U0:%x[0,2]", "column 2, which not every word has")]:  # fmt: skip
         with pytest.raises(ValueError, match=reason):
             WordFeatures(templates=[line]).transform(rows)

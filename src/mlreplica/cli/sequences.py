@@ -1,6 +1,5 @@
 """Models of sequences: a table with a column that names the sequence, or a CoNLL file"""
 
-import re
 import time
 from itertools import groupby
 from pathlib import Path
@@ -108,9 +107,8 @@ def fit(cls, path, sequence, target, settings, seed, encoding=None):
 
 def read_words(model, path, encoding=None):
     """Sentences of a CoNLL file as the field learned them, and their labels if they are there."""
-    sentences, field = read_conll(path, encoding, least=1), model.steps[-1][1]
-    tags = [re.match(r"tag(\d+):", name) for name in field.attributes_]
-    width, given = 1 + max((int(tag[1]) for tag in tags if tag), default=0), len(sentences[0][0])
+    sentences, width = read_conll(path, encoding, least=1), model.steps[0][1].n_columns_
+    given = len(sentences[0][0])
     if given not in (width, width + 1):
         raise CommandError(
             f"{path} has {given} columns; the model learned from {width} and a label."

@@ -13,10 +13,28 @@ rows weighted by the (n, K) probabilities of the states. `start(X, n_components,
 import copy
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from mlreplica.core.card import Card
 
 from ._base import BaseHMM
+
+
+def of_emission(k, named):
+    """What belongs to emission k: the names end in its number, which is taken off."""
+    end = f"_{k}"
+    return {name.removesuffix(end): value for name, value in named.items() if name.endswith(end)}
+
+
+def emissions_add_up(model):
+    """Whether batches can be averaged; raises AttributeError if an emission needs the rows."""
+    given = model.emissions
+    for emission, _ in given if isinstance(given, list | tuple) else [(given, None)]:
+        ours = isinstance(emission, BaseHMM) and hasattr(emission, "partial_fit")
+        if not ours and emission is not None:
+            name = type(emission).__name__
+            raise AttributeError(f"{name}.m_step needs all rows, and online EM keeps averages.")
+    return True
 
 
 class HMM(BaseHMM):
@@ -28,7 +46,8 @@ class HMM(BaseHMM):
         Number of states.
     emissions : object, or list of (object, columns), default=None
         What a state shows: models of this chapter or objects of your own, each with the columns it
-        is about. None: `GaussianHMM()` on all columns.
+        is about. None: `GaussianHMM()` on all columns. `partial_fit` needs models of this chapter:
+        an object of your own learns from rows, of which online EM keeps only averages.
     startprob_prior, transmat_prior : float or array-like, default=1.0
         Dirichlet priors of `startprob_` and of the rows of `transmat_`; 1 is none.
     algorithm : {"viterbi", "map"}, default="viterbi"
@@ -189,21 +208,25 @@ class HMM(BaseHMM):
                 total += emission._row_measure(rows)[:, None]
         return total
 
-    def _statistics(self, X, gamma):
-        """Statistics of our own emissions, rows and weights for others."""
-        found = []
-        for emission, rows, ours in self._parts(X):
-            found.append(emission._statistics(rows, gamma) if ours else (rows, gamma))
-        return {"emissions": found}
+    def _statistics(self, X, gamma, **centres):
+        """Statistics of our own emissions, rows and weights for others; names end in a number."""
+        found = {}
+        for k, (emission, rows, ours) in enumerate(self._parts(X)):
+            new = {"rows": (rows, gamma)}
+            if ours:
+                new = emission._statistics(rows, gamma, **of_emission(k, centres))
+            found |= {f"{name}_{k}": value for name, value in new.items()}
+        return found
 
     def _maximise(self, stats):
         if "e" not in self.params:
             return
-        for (emission, _), found in zip(self.emissions_, stats["emissions"], strict=True):
+        for k, (emission, _) in enumerate(self.emissions_):
+            own = of_emission(k, stats)
             if isinstance(emission, BaseHMM):
-                emission._maximise(found)
+                emission._maximise(own)
             else:
-                emission.m_step(*found)
+                emission.m_step(*own["rows"])
 
     def _emission_prior(self):
         if "e" not in self.params:
@@ -211,10 +234,7 @@ class HMM(BaseHMM):
         own = [emission for emission, _ in self.emissions_ if isinstance(emission, BaseHMM)]
         return sum(emission._emission_prior() for emission in own)
 
-    @property
-    def partial_fit(self):
-        """Not available: emissions of any kind have no counts to average."""
-        raise AttributeError("HMM has no partial_fit; the models of one emission have.")
+    partial_fit = available_if(emissions_add_up)(BaseHMM.partial_fit)
 
     def _draw(self, state, rng):
         row = np.full(self._n_features, np.nan)

@@ -208,7 +208,8 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
         if not np.isfinite(found.log_likelihoods).all():
             raise_impossible(found.log_likelihoods)
         rho = (self.n_batches_ + 1) ** -decay
-        new = self._statistics(X, found.gamma, **self._fixed_centre())
+        about = {k.removeprefix("at_"): v for k, v in self._online.items() if k.startswith("at_")}
+        new = self._statistics(X, found.gamma, **about)  # about the first batch's centres
         new |= {"start": found.start, "transitions": found.transitions}
         fixed = {name: new[name] for name in new if name.startswith("at_")}
         added = {name: value / len(X) for name, value in new.items() if name not in fixed}
@@ -363,10 +364,6 @@ class BaseHMM(Answers, CallbackSupport, BaseEstimator):
             return 0.0
         sums = np.add.reduceat(rows, offsets[:-1])
         return sums if weights is None else float(np.sum(weights * sums))
-
-    def _fixed_centre(self):
-        """What keeps the statistics of different batches comparable."""
-        return {}
 
     def _sizes(self):
         """Free parameters by the letters of `params`."""

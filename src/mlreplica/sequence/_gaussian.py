@@ -250,9 +250,6 @@ class GaussianHMM(BaseHMM):
             s0, s1, s2 = moments_full(X, gamma, centre, self._matrices()[1])
         return {"weight": s0, "first": s1, "second": s2, "at_centre": centre}
 
-    def _fixed_centre(self):
-        return {"centre": self._online["at_centre"] if self._online else self.means_}
-
     def _maximise(self, stats):
         """(1) and (2); a state without rows keeps what it has."""
         s0, s1, s2, centre = (stats[k] for k in ("weight", "first", "second", "at_centre"))

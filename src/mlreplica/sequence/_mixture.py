@@ -311,9 +311,6 @@ class GMMHMM(BaseHMM):
         mass = shared.sum(axis=0).reshape(self.weights_.shape)
         return {"mass": mass, "weight": s0, "first": s1, "second": s2, "at_centre": centre}
 
-    def _fixed_centre(self):
-        return {"centre": self._online["at_centre"] if self._online else self._parts()[0]}
-
     def _maximise(self, stats):
         """Weights, means and covariances; a component without rows keeps what it has."""
         mass, s0, s1, s2 = (stats[k] for k in ("mass", "weight", "first", "second"))

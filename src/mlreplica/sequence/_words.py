@@ -7,7 +7,8 @@ present one) and column of the table of tokens,
     U02:%x[0,0]/%x[0,1]   the word together with its second column
 
 Lines of one name tell what is near, not where: U03:%x[-1,0] and U03:%x[1,0]. A line B stands for
-the transitions, which a field has anyway.
+the transitions, which a field has anyway. A line such as B01:%x[0,0] is refused: in CRF++ the
+weights of transitions may depend on attributes, in a `CRF` here, as in CRFsuite, they do not.
 """
 
 import re
@@ -51,6 +52,11 @@ class WordFeatures(TransformerMixin, BaseEstimator):
     templates : list of str, default=None
         Lines in the style of CRF++, instead of all the above.
 
+    Attributes
+    ----------
+    n_columns_ : int
+        Columns of each word in `fit`: 1 if words are strings.
+
     Examples
     --------
     >>> WordFeatures(window=0, suffixes=(2,)).transform([["Dogs", "bark"]])[0][1]
@@ -61,7 +67,7 @@ class WordFeatures(TransformerMixin, BaseEstimator):
 
     card = Card(
         page="conditional-random-field",
-        checks="plain",
+        checks="words",
         task="transformation",
         input="sequences",
         data=lambda: ([["Dogs", "bark"], ["Cats"]],),
@@ -92,7 +98,7 @@ class WordFeatures(TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Nothing is learned.
+        """Only the number of columns is learned.
 
         Parameters
         ----------
@@ -103,6 +109,8 @@ class WordFeatures(TransformerMixin, BaseEstimator):
         -------
         self : WordFeatures
         """
+        rows = (row for sentence in X for row in rows_of(sentence))
+        self.n_columns_ = len(next(rows, (None,)))
         return self
 
     def transform(self, X):
@@ -170,7 +178,10 @@ def parsed(line):
     places = [(int(row), int(column)) for row, column in PLACE.findall(text)]
     transitions = re.fullmatch(r"B\d*", name.strip())
     if transitions and places:
-        raise ValueError(f"Pairs of labels have weights without attributes: write U for {line!r}.")
+        raise ValueError(
+            f"{line!r} asks for transitions whose weights depend on an attribute, but CRF has one "
+            "weight per transition; write U, for weights of single labels."
+        )
     if not places and not transitions:
         raise ValueError(f"A template looks like 'U01:%x[-1,0]', got {line!r}.")
     return name.strip(), PLACE.split(text)[::3], places

@@ -36,3 +36,9 @@ def random_field(state):
         require(found.size == 0 or 0 <= found.min() <= found.max() < L, "feature_labels_")
     require(w.dtype == np.float64 and w.shape == (len(labels) + len(pairs),), "coef_")
     require(np.isfinite(w).all(), "coef_")
+
+
+@family("n_columns_")
+def words(state):
+    """How many columns a word has."""
+    require(type(state["n_columns_"]) is int and state["n_columns_"] > 0, "n_columns_")
