@@ -146,10 +146,10 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
         return self
 
     def _refuse_far(self, X):
-        """Raise if rows as far out are scaled beyond all floats; no divisor is below 10 ε."""
+        """Raise if rows of the largest floats are scaled beyond them."""
         x = X.data if is_sparse(X) else X
         top, bottom = (f.reduce(x, axis=None, initial=0.0) for f in (np.fmax, np.fmin))
-        if max(top, -bottom) <= np.finfo(X.dtype).max * np.finfo(float).eps:
+        if max(top, -bottom) < 1e-7 * np.finfo(X.dtype).max:
             return
         if is_sparse(X):
             ends = np.vstack([X.nanmax(axis=0).toarray(), X.nanmin(axis=0).toarray()])
