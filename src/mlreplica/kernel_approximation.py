@@ -31,6 +31,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import eigh
 from sklearn.base import (
     BaseEstimator,
@@ -56,7 +57,7 @@ from mlreplica.core.formulas.kernel_words import (
     is_precomputed,
     square,
 )
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import FLOATS, new_rows, refuse_overflow
 
 __all__ = ["Nystroem", "RBFSampler"]
 
@@ -204,6 +205,7 @@ class Nystroem(Features):
             G = self.kernel_.block(exact, exact)
         self.normalization_ = inverse_root(G).astype(X.dtype)
         self.components_, self.component_indices_ = basis, sample
+        refuse_overflow(self, features=self._features(X[[farthest(X)]]))
         self._n_features_out = m
         return self
 
@@ -220,7 +222,10 @@ class Nystroem(Features):
         Z : ndarray of shape (n_samples, n_components)
             z of every row.
         """
-        X = new_rows(self, X, accept_sparse="csr")
+        return self._features(new_rows(self, X, accept_sparse="csr"))
+
+    def _features(self, X):
+        """The features of checked rows."""
         if is_precomputed(self.kernel):
             X = X[:, self.component_indices_]
         return self.kernel_.times(X, self.components_, self.normalization_)  # (1)
@@ -244,6 +249,12 @@ class Nystroem(Features):
         given = {**(self.kernel_params or {}), **by_name}
         known = KERNEL_PARAMS[self.kernel]
         return from_words(self.kernel, **{name: v for name, v in given.items() if name in known})
+
+
+def farthest(X):
+    """The row with the largest entry."""
+    size = abs(X).max(axis=1)
+    return int((size.toarray() if sp.issparse(size) else size).argmax())
 
 
 def inverse_root(G):
@@ -332,6 +343,8 @@ class RBFSampler(Features):
         weights = (2.0 * self._gamma) ** 0.5 * rng.normal(size=(X.shape[1], self.n_components))
         offset = rng.uniform(0.0, 2.0 * np.pi, size=self.n_components)
         self.random_weights_, self.random_offset_ = (a.astype(X.dtype) for a in (weights, offset))
+        most = max(X.max(), -X.min()) * np.abs(self.random_weights_).sum(axis=0)
+        refuse_overflow(self, random_weights_=self.random_weights_, **{"X @ random_weights_": most})
         self._n_features_out = self.n_components
         return self
 

@@ -321,7 +321,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             jitters.append(found.jitter)
             if self.leave_one_out:
                 e[at] = found.e
-        refuse_overflow(self, dual_coef_=c)
+        most = np.abs(c).sum(axis=0) * np.abs(diagonal).max(initial=0.0)
+        refuse_overflow(self, dual_coef_=c, predictions=most)
         self.X_fit_, self.dual_coef_ = X, c.reshape(y.shape)
         self.intercept_ = self.dual_coef_.sum(axis=0) if self.augmented else 0.0
         self.jitter_, self.certificate_ = max(jitters), gap

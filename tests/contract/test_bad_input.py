@@ -1,15 +1,34 @@
 """Extreme scales, weights and rates: every estimator refuses them or predicts finite numbers"""
 
 import inspect
+import re
 import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from mlreplica.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from mlreplica.core.card import card_of
 from mlreplica.discovery import all_estimators
-from mlreplica.linear_model import BayesianRidge, LogisticRegression
+from mlreplica.kernel_approximation import Nystroem, RBFSampler
+from mlreplica.kernel_ridge import KernelRidge
+from mlreplica.linear_model import (
+    BayesianRidge,
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    PoissonRegressor,
+    RANSACRegressor,
+    Ridge,
+    RidgeCV,
+    SGDClassifier,
+)
 from mlreplica.naive_bayes import BernoulliNB, MultinomialNB
+from mlreplica.neighbors import KNeighborsTransformer
+from mlreplica.outliers import IQR, ZScore
+from mlreplica.preprocessing import PolynomialFeatures, RobustScaler
 from mlreplica.warmup import settings
 
 N = 40
@@ -134,16 +153,15 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("card", "X", "y", "weight", "changes"), CASES)
-def test_refused_or_finite(card, X, y, weight, changes):
-    model = card.estimator(**settings(card.estimator)[0][0] | changes)
+def check_refused_or_finite(model, X, y, message, **weight):
+    """`fit` raises an error of this message, or all that the model answers is finite."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         for allowed in (UserWarning, RuntimeWarning, FutureWarning):
             warnings.simplefilter("ignore", allowed)  # to warn is enough; numbers are looked at
         try:
-            model.fit(X, y, **({} if weight is None else {"sample_weight": weight}))
+            model.fit(X, y, **weight)
         except ValueError as error:
-            assert len(str(error)) > 20, "an error says what to do"  # noqa: PT017
+            assert re.search(message, str(error)), "an error says what to do"  # noqa: PT017
             return
         for name in METHODS:
             if hasattr(model, name):
@@ -152,10 +170,23 @@ def test_refused_or_finite(card, X, y, weight, changes):
                 assert found.dtype.kind in "USO" or np.isfinite(found).all(), name
 
 
+@pytest.mark.parametrize(("card", "X", "y", "weight", "changes"), CASES)
+def test_refused_or_finite(card, X, y, weight, changes):
+    model = card.estimator(**settings(card.estimator)[0][0] | changes)
+    weights = {} if weight is None else {"sample_weight": weight}
+    check_refused_or_finite(model, X, y, "(?s).{21}", **weights)
+
+
 ZEROS, HALVES = np.zeros((N, 3)), np.arange(N) % 2
+ROWS, TARGET = table("regression")
+ENDS = 0.1 * ROWS
+ENDS[0, :2] = 1.7e308, -1.7e308
+SIGNS = np.where(ROWS > 0.0, 1.7e308, -1.7e308)
+LARGEST, LARGEST_TARGET = (A / abs(A).max() * 1.7e308 for A in (ROWS, TARGET))
+SINGLE, SINGLE_1E38 = ROWS.astype(np.float32), (ROWS * 1e38).astype(np.float32)
+SPARSE_1E200 = sp.csr_array(ROWS * 1e200)
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize(
     ("model", "X", "y"),
     [
@@ -163,14 +194,37 @@ ZEROS, HALVES = np.zeros((N, 3)), np.arange(N) % 2
         (MultinomialNB(alpha=0.0), np.eye(N), HALVES),
         (LogisticRegression(tol=1e300), table("")[0], HALVES),
         (BayesianRidge(lambda_2=1e-300), ZEROS, 1e150 * np.arange(N)),
+        (Ridge(), SINGLE, TARGET * 1e300),
+        (Ridge(solver="lsqr"), LARGEST, TARGET),
+        (RidgeCV(), SINGLE, TARGET * 1e300),
+        (LinearRegression(), SINGLE, TARGET * 1e300),
+        (LinearRegression(), ROWS * 1e-160, TARGET * 1e160),
+        (KernelRidge(kernel="poly"), ROWS, LARGEST_TARGET),
+        (RANSACRegressor(random_state=0), ENDS, TARGET),
+        (PoissonRegressor(fit_intercept=False), ROWS, TARGET * 1e160),
+        (PoissonRegressor(), SINGLE, TARGET * 1e300),
+        (PoissonRegressor(), ROWS, LARGEST_TARGET),
+        (GammaRegressor(), ROWS, LARGEST_TARGET),
+        (SGDClassifier(random_state=0, max_iter=2), SINGLE_1E38, HALVES),
+        (Perceptron(max_iter=2), SINGLE_1E38, HALVES),
+        (IQR(), ENDS, None),
+        (ZScore(robust=True), ENDS, None),
+        (RobustScaler(), SIGNS, None),
+        (RobustScaler(with_scaling=False), SIGNS, None),
+        (RobustScaler(with_centering=False), sp.csr_array(ENDS), None),
+        (PolynomialFeatures(), SPARSE_1E200, None),
+        (KMeans(2, n_init=1, random_state=0), LARGEST, None),
+        (MiniBatchKMeans(2, random_state=0), LARGEST, None),
+        (MiniBatchKMeans(2, random_state=0), SINGLE_1E38, None),
+        (BisectingKMeans(2, random_state=0), LARGEST, None),
+        (KNeighborsTransformer(), SPARSE_1E200, None),
+        (RBFSampler(), LARGEST, None),
+        (RBFSampler(gamma=1e300), ROWS * 1e160, None),
+        (RBFSampler(gamma="scale"), ROWS * 1e-160, None),
+        (Nystroem("poly", n_components=5, random_state=0), ENDS, None),
+        (Nystroem("poly", n_components=5), ROWS.astype(np.float32) * 1e10, None),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_found_by_random_calls(model, X, y):
-    try:
-        model.fit(X, y)
-    except ValueError as error:
-        assert "scale X" in str(error)  # noqa: PT017
-        return
-    method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-    assert np.isfinite(getattr(model, method)(X)).all()
+    check_refused_or_finite(model, X, y, "[Ss]cale X")

@@ -24,7 +24,6 @@ def labels(rng, scheme, n=40):
 @pytest.mark.parametrize("average", ["micro", "macro", "weighted", None])
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
 @pytest.mark.parametrize("mode", [None, "strict"])
-@pytest.mark.filterwarnings("ignore")
 def test_entities_are_those_of_seqeval(average, scheme, mode):
     from seqeval import metrics
     from seqeval.scheme import IOB2, IOBES

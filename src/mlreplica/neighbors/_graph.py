@@ -2,10 +2,13 @@
 
 from numbers import Integral, Real
 
+import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import Interval, StrOptions, _fit_context, validate_params
+from mlreplica.core.validation import refuse_overflow
 
 from ._ask import KNeighboursMixin, RadiusNeighboursMixin
 from ._search import CONSTRAINTS, NeighboursBase, constraints
@@ -108,8 +111,20 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self : estimator
         """
         self._fit(X)
+        self._refuse_far(self._fit_X)
         self._n_features_out = self.n_samples_fit_
         return self
+
+    def _refuse_far(self, X):
+        """Raise if distances (their squares, of sparse rows) may be beyond all floats."""
+        if self.metric == "precomputed" or self.mode == "connectivity":
+            return
+        if sp.issparse(X):
+            wide = float(X.max()) - float(X.min())
+            wide *= wide
+        else:
+            wide = float(np.fmax.reduce(X, axis=None)) - float(np.fmin.reduce(X, axis=None))
+        refuse_overflow(self, distances=wide * X.shape[1])
 
     def fit_transform(self, X, y=None):
         """Keep the rows and return their graph; every row is among its own neighbours.

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
-from mlreplica.core.validation import ValidatedOnce
+from mlreplica.core.validation import ValidatedOnce, refuse_overflow
 
 BLOCK = 1 << 15  # entries whose deviations are computed at a time: they stay in the cache
 
@@ -110,6 +110,9 @@ class ColumnDetector(OutlierMixin, ValidatedOnce, BaseEstimator):
         if s is not None:
             s = _check_sample_weight(s, X, dtype=np.float64, ensure_non_negative=True)
         self._learn(X, s)
+        if not np.isfinite(self.scale_).all():  # a column without values, or with too large ones
+            known = ~np.isnan(X if s is None else X[s > 0])
+            refuse_overflow(self, scale_=self.scale_[known.any(axis=0)])
         self.scale_ = np.nan_to_num(self.scale_)
         self.offset_ = -float(self.threshold)
         if self.contamination != "auto":
@@ -185,7 +188,7 @@ class ColumnDetector(OutlierMixin, ValidatedOnce, BaseEstimator):
         for start in range(0, len(X), step):
             d = self._deviations(X[start : start + step])
             np.fmax.reduce(np.abs(d, out=d), axis=1, initial=0.0, out=out[start : start + step])
-        return -out
+        return -np.minimum(out, np.finfo(float).max)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

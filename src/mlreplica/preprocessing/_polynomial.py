@@ -128,16 +128,18 @@ def runs_of(p, high, interactions_only, offset):
 
 
 def can_overflow(X, degree):
-    """Whether the power of an entry of dense rows is not finite."""
+    """Whether the power of an entry is not finite."""
+    X = X.data if is_sparse(X) else X
     if X.dtype not in FLOATS:
         return False
     with np.errstate(over="ignore"):
-        return bool(np.isinf(np.array([X.max(), -X.min()], X.dtype) ** degree).any())
+        ends = np.array([X.max(initial=0.0), -X.min(initial=0.0)], X.dtype)
+        return bool(np.isinf(ends**degree).any())
 
 
 def overflow_text(X, degree):
     """What to say of products that overflow."""
-    return f"Products of {degree} values up to {np.abs(X).max():.3g} overflow; scale X."
+    return f"Products of {degree} values up to {abs(X).max():.3g} overflow; scale X."
 
 
 class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
@@ -261,7 +263,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
                 f"{self.n_output_features_} features which is too large to be indexed by "
                 f"{np.intp().dtype.name}; lower the degree, or choose interaction_only=True."
             )
-        if not (is_sparse(X) or self.interaction_only) and can_overflow(X, high):
+        if not self.interaction_only and can_overflow(X, high):
             raise ValueError(overflow_text(X, high))
         self._min_degree, self._max_degree = low, high
         return self
@@ -380,10 +382,13 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
         for g in degrees:
             sparse_products(data, indices, starts, p, g, base, alone, to, values, columns)
             base += comb(p if alone else p + g - 1, g)
+        values = values.astype(X.dtype, copy=False)
+        if can_overflow(X, high) and not is_finite(values):
+            raise ValueError(overflow_text(X, high))
         width = self.n_output_features_
         index = np.int32 if max(width, total[-1]) < 2**31 else np.int64
         out = sparse.csr_array(
-            (values.astype(X.dtype, copy=False), columns.astype(index), total.astype(index)),
+            (values, columns.astype(index), total.astype(index)),
             shape=(n, width),
         )
         return _align_api_if_sparse(out if kind == "csr" else out.tocsc())

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Options, _fit_context, validate_params
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import ValidatedOnce
+from mlreplica.core.validation import ValidatedOnce, refuse_overflow
 
 from ._columns import (
     mapped,
@@ -141,7 +141,25 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
         if not (self.with_centering or self.with_scaling):
             self.center_ = self.scale_ = None
             return self
-        return self._publish(*column_quantiles(X, [low / 100, 0.5, high / 100], weight))
+        self._publish(*column_quantiles(X, [low / 100, 0.5, high / 100], weight))
+        self._refuse_far(X)
+        return self
+
+    def _refuse_far(self, X):
+        """Raise if rows of the largest floats are scaled beyond them."""
+        x = X.data if is_sparse(X) else X
+        top, bottom = (f.reduce(x, axis=None, initial=0.0) for f in (np.fmax, np.fmin))
+        if max(top, -bottom) < 1e-7 * np.finfo(X.dtype).max:
+            return
+        if is_sparse(X):
+            ends = np.vstack([X.nanmax(axis=0).toarray(), X.nanmin(axis=0).toarray()])
+        else:
+            ends = np.vstack([np.fmax.reduce(X), np.fmin.reduce(X)])
+        Z = np.empty_like(ends)
+        through(subtract_divide, ends, self.center_, self.scale_, Z)
+        some = ~np.isnan(ends[0])  # columns with a value
+        scale = 1.0 if self.scale_ is None else self.scale_[some]
+        refuse_overflow(self, scale_=scale, scaled=Z[:, some])
 
     def _checked_range(self):
         """The parameter quantile_range."""

@@ -161,6 +161,8 @@ class BisectingKMeans(CentreModel):
         self._starts(X, 1)
         scale, random = in_range(X), check_random_state(self.random_state)
         rows = X * scale if scale != 1.0 else X
+        if scale != 1.0:
+            self._refuse_far(rows, scale)
         points = Points(rows)
 
         def publish(state):

@@ -21,7 +21,13 @@ from sklearn.utils.validation import validate_data
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import forget_names
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, new_rows
+from mlreplica.core.validation import (
+    FLOATS,
+    ValidatedOnce,
+    is_plain_array,
+    new_rows,
+    refuse_overflow,
+)
 
 from .points import Points
 from .seeding import plus_plus
@@ -97,6 +103,13 @@ class CentreModel(
         if sample_weight is None:
             return X, np.ones(X.shape[0])
         return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+    def _refuse_far(self, X, scale):
+        """Raise if distances between rows, here multiplied by `scale`, are beyond all floats."""
+        box = X.max(axis=0) - X.min(axis=0)
+        length = np.linalg.norm(box.toarray() if sp.issparse(box) else box)
+        with np.errstate(over="ignore"):
+            refuse_overflow(self, distances=(np.float64(length) / scale).astype(X.dtype))
 
     def _starts(self, X, random_starts):
         """How many starts to make; given centres allow one."""

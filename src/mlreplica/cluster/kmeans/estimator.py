@@ -159,6 +159,7 @@ class KMeans(CentreModel):
         scale = in_range(X)
         if scale != 1.0:
             X, init = X * scale, init if not is_array(init) else init * scale
+            self._refuse_far(X, scale)
         points, random = Points(X), check_random_state(self.random_state)
         tol, best = self._tolerance(points, w), None
         among = distinct_rows(X, w) if isinstance(init, str) else None

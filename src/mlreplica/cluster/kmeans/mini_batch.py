@@ -294,6 +294,7 @@ class MiniBatchKMeans(CentreModel):
         init, scale, rows = self._given_centres(X), in_range(X), X
         if scale != 1.0:
             X, init = X * scale, init if not is_array(init) else init * scale
+            self._refuse_far(X, scale)
         points = Points(X)
         origin = points.shift
         C = self._best_start(X, drawn, init, random, starts, init_size, origin)
@@ -363,6 +364,7 @@ class MiniBatchKMeans(CentreModel):
         drawn = distinct_rows(X, w) or (np.arange(X.shape[0]), w)
         if scale != 1.0:
             X = X * scale
+            self._refuse_far(X, scale)
         if first:
             self._starts(X, 3)
             init = self._given_centres(X)

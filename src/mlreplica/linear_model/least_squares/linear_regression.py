@@ -1,5 +1,6 @@
 """Linear regression: the estimator; its mathematics is in `direct.py` and `descent.py`"""
 
+import math
 from numbers import Integral, Real
 from operator import attrgetter
 
@@ -23,7 +24,7 @@ from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linalg import numerical_rank, singular_values
 from mlreplica.core.linear import LinearPrediction
 from mlreplica.core.rows.walk import SMALL
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, refuse_overflow
 
 from . import descent
 from .direct import (
@@ -226,6 +227,8 @@ class LinearRegression(
         if X.dtype.itemsize == 4:
             w, b = w.astype(np.float32), b.astype(np.float32)
             sigma = None if sigma is None else sigma.astype(np.float32)
+        if not (math.isfinite(np.vdot(w, w)) and math.isfinite(np.vdot(b, b))):
+            refuse_overflow(self, coef_=w, intercept_=b)
         self.coef_ = w.ravel() if one_target else np.ascontiguousarray(w.T)
         self.intercept_ = (b[0] if one_target else b) if self.fit_intercept else 0.0
         if rank is not None and type(X) is np.ndarray:

@@ -15,6 +15,7 @@ from mlreplica.core.iterate import iterate
 from mlreplica.core.linalg import cholesky
 from mlreplica.core.rows.csr import CentredProducts
 from mlreplica.core.rows.walk import SMALL
+from mlreplica.core.validation import refuse_overflow
 from mlreplica.linear_model.least_squares import descent
 from mlreplica.linear_model.least_squares.direct import DesignRows, DesignTriangle, by_svd, by_wide
 from mlreplica.linear_model.least_squares.sparse import DENSE, MOST, means
@@ -246,6 +247,8 @@ class RidgeSolvers:
         self.n_iter_ = np.array([self.n_iter_] * len(b), dtype=np.int32)
         if dtype.itemsize == 4:
             w, b = w.astype(np.float32), b.astype(np.float32)
+        if not (math.isfinite(np.vdot(w, w)) and math.isfinite(np.vdot(b, b))):
+            refuse_overflow(self, coef_=w, intercept_=b)
         self.coef_ = w.T.copy()
         self.intercept_ = b if self.fit_intercept else 0.0
 

@@ -15,9 +15,11 @@ from mlreplica.core.formulas.deviance import deviances
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import SPARSE, training_rows, weighted_rows
 from mlreplica.core.rows.walk import Rows
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import new_rows, refuse_overflow
 
 from .poisson import TINY, PoissonState, newton, thinned_start
+
+LARGE = 1e30  # targets beyond it may have means beyond all floats, of single precision too
 
 
 def check_amounts(y, power, log):
@@ -78,6 +80,7 @@ class MeanRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         check_amounts(y, power, log)
         X, y, s = weighted_rows(X, y, sample_weight)
         mean = float(s @ y / s.sum())
+        refuse_overflow(self, **{"the mean of y": mean})
         if log and mean == 0.0 and self.fit_intercept and power >= 1.0:  # the best b is −∞
             return self._publish(X, np.zeros(X.shape[1]), np.log(TINY), TINY ** (2.0 - power), 0)
         if mean <= 0.0 and self.fit_intercept and (log or power != 0.0):
@@ -90,7 +93,10 @@ class MeanRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         rows = Rows.of(X, intercept=self.fit_intercept, n_jobs=self.n_jobs, rotate=True)
         with rows.threads():
             problem = self._problem(rows, y / unit, s, self.alpha / unit ** (2.0 - power))
-            return self._solve(problem, mean, unit, X, y)
+            self._solve(problem, mean, unit, X, y)
+        if max(y.max(), -y.min()) > LARGE:
+            refuse_overflow(self, predictions=self._means(X))
+        return self
 
     def _solve(self, problem, mean, unit, X, y=None):
         """Minimise, from zero or from the last answer, and publish."""
@@ -145,7 +151,10 @@ class MeanRegressor(CallbackSupport, RegressorMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             One mean per row.
         """
-        X = new_rows(self, X, accept_sparse=SPARSE)
+        return self._means(new_rows(self, X, accept_sparse=SPARSE))
+
+    def _means(self, X):
+        """The mean of every checked row."""
         f = X @ self.coef_ + self.intercept_
         return np.exp(f) if self._family()[1] else f
 

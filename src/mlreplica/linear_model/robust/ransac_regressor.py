@@ -31,7 +31,7 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import LinearPrediction, checked_weights
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, refuse_overflow
 
 from ..least_squares.linear_regression import LinearRegression
 from .ransac import LOSSES, Consensus, RansacProblem, ransac
@@ -230,6 +230,8 @@ class RANSACRegressor(
         best = best or Consensus()
         vars(self).update(publish(best))
         self._judge(best)
+        if linear:
+            refuse_overflow(self, predictions=problem.predictions())
         return self
 
     def _model(self):

@@ -213,8 +213,10 @@ class StochasticDescent(CallbackSupport, ValidatedOnce, BaseEstimator):
                     ConvergenceWarning,
                     stacklevel=3,
                 )
-        if (size := np.abs(state.w).sum(axis=1)).max(initial=0.0) > 1e100:
-            refuse_overflow(self, scores=size * abs(X).max())
+        size = np.abs(state.w).sum(axis=1)
+        if dtype == np.float32 or size.max(initial=0.0) > 1e100:
+            most = size * max(float(X.max()), -float(X.min())) + np.abs(state.b)
+            refuse_overflow(self, scores=most.astype(dtype))
         self.t_ += self.n_iter_ * -(-X.shape[0] // self.batch_size)
         if means.start > 0:
             self._standard_coef, self._standard_intercept = w, b
