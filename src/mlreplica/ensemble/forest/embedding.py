@@ -88,7 +88,7 @@ class RandomTreesEmbedding(TransformerMixin, Forest):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X has them.
     n_outputs_ : int
-        1.
+        Always 1: the trees have one random target.
 
     Examples
     --------
