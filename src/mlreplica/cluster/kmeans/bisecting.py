@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import iterate
 from mlreplica.core.validation import new_rows
 
@@ -144,6 +145,7 @@ class BisectingKMeans(CentreModel):
         return labels, C, np.bincount(labels, squares, minlength=2)
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @one_blas_thread()
     def fit(self, X, y=None, sample_weight=None):
         """Divide the rows k − 1 times.
 
@@ -160,10 +162,7 @@ class BisectingKMeans(CentreModel):
         X, w = self._rows(X, sample_weight)
         self._starts(X, 1)
         scale, random = in_range(X), check_random_state(self.random_state)
-        rows = X * scale if scale != 1.0 else X
-        if scale != 1.0:
-            self._refuse_far(rows, scale)
-        points = Points(rows)
+        points = Points(self._to_range(X, scale))
 
         def publish(state):
             leaves = state.leaves

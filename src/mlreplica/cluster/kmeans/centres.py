@@ -104,12 +104,16 @@ class CentreModel(
             return X, np.ones(X.shape[0])
         return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
-    def _refuse_far(self, X, scale):
-        """Raise if distances between rows, here multiplied by `scale`, are beyond all floats."""
+    def _to_range(self, X, scale):
+        """X times `scale`; an error if distances between its rows are beyond all floats."""
+        if scale == 1.0:
+            return X
+        X = X * scale
         box = X.max(axis=0) - X.min(axis=0)
         length = np.linalg.norm(box.toarray() if sp.issparse(box) else box)
         with np.errstate(over="ignore"):
             refuse_overflow(self, distances=(np.float64(length) / scale).astype(X.dtype))
+        return X
 
     def _starts(self, X, random_starts):
         """How many starts to make; given centres allow one."""

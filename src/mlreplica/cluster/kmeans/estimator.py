@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import StrOptions, _fit_context, validate_params
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import iterate
 
 from .centres import CentreModel, in_range, is_array
@@ -134,6 +135,7 @@ class KMeans(CentreModel):
         return lloyd(points, w, C, bounded=self.algorithm != "lloyd" and self.n_clusters > 1)
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @one_blas_thread()
     def fit(self, X, y=None, sample_weight=None):
         """Minimise (1) from `n_init` starts and keep the best.
 
@@ -157,9 +159,7 @@ class KMeans(CentreModel):
                 stacklevel=2,
             )
         scale = in_range(X)
-        if scale != 1.0:
-            X, init = X * scale, init if not is_array(init) else init * scale
-            self._refuse_far(X, scale)
+        X, init = self._to_range(X, scale), init * scale if is_array(init) else init
         points, random = Points(X), check_random_state(self.random_state)
         tol, best = self._tolerance(points, w), None
         among = distinct_rows(X, w) if isinstance(init, str) else None

@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 
 from mlreplica.core.compat import Interval, _fit_context
 from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import iterate
 
 from .centres import CentreModel, common_range, in_range, is_array, nearest_centres
@@ -272,6 +273,7 @@ class MiniBatchKMeans(CentreModel):
                 return
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @one_blas_thread()
     def fit(self, X, y=None, sample_weight=None):
         """Move the centres by random batches of X until that helps no more.
 
@@ -292,9 +294,7 @@ class MiniBatchKMeans(CentreModel):
         n = len(drawn[0])
         size, init_size = self._sizes(n)
         init, scale, rows = self._given_centres(X), in_range(X), X
-        if scale != 1.0:
-            X, init = X * scale, init if not is_array(init) else init * scale
-            self._refuse_far(X, scale)
+        X, init = self._to_range(X, scale), init * scale if is_array(init) else init
         points = Points(X)
         origin = points.shift
         C = self._best_start(X, drawn, init, random, starts, init_size, origin)
@@ -345,6 +345,7 @@ class MiniBatchKMeans(CentreModel):
         self.inertia_ = unscaled(w @ points.squares(C, self.labels_), scale)
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @one_blas_thread()
     def partial_fit(self, X, y=None, sample_weight=None):
         """Move the centres by one batch, X.
 
@@ -362,9 +363,7 @@ class MiniBatchKMeans(CentreModel):
         X, w = self._rows(X, sample_weight, reset=first)
         scale, rows = in_range(X) if first else common_range(X, self.cluster_centers_), X
         drawn = distinct_rows(X, w) or (np.arange(X.shape[0]), w)
-        if scale != 1.0:
-            X = X * scale
-            self._refuse_far(X, scale)
+        X = self._to_range(X, scale)
         if first:
             self._starts(X, 3)
             init = self._given_centres(X)

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ContextDecorator
 from typing import Any
 
 from joblib import cpu_count
@@ -95,7 +96,10 @@ def share(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> lis
 
 
 def one_blas_thread() -> _OneBlasThread:
-    """A context for loops over products too small for threads of BLAS, which would slow them."""
+    """A context, or a decorator, for work whose products are too small for threads of BLAS.
+
+    After a product OpenBLAS's threads spin for some 25 ms more, on cores that ours could use.
+    """
     return _one_blas_thread
 
 
@@ -124,10 +128,14 @@ def _in_worker() -> bool:
     return True
 
 
-class _OneBlasThread:
+class _OneBlasThread(ContextDecorator):
     """While anybody is inside, BLAS has one thread; the last one out restores what was."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Nobody is inside."""
         self.lock, self.users = threading.Lock(), 0
         self.limited: list[tuple[Any, int | None]] = []  # libraries, and how many threads each had
 
@@ -171,11 +179,10 @@ def _pool() -> ThreadPoolExecutor:
 
 def _after_fork() -> None:
     """A forked child has none of its parent's threads: start afresh, with BLAS as it was."""
-    global _one_blas_thread
     _pool.cache_clear()
     if _one_blas_thread.users:
         _one_blas_thread.restore()
-    _one_blas_thread = _OneBlasThread()
+    _one_blas_thread.begin()  # still the same object: decorated functions hold it
 
 
 _thread = threading.local()  # in_pool: set in the pool's own threads
