@@ -33,6 +33,7 @@ from sklearn.utils.validation import validate_data
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _check_sample_weight, _fit_context
 from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.validation import new_rows, refuse_overflow
 
 from .parameters import Layout, positive, real
@@ -186,6 +187,7 @@ class BayesianLinearRegression(RegressorMixin, PosteriorModel):
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @one_blas_thread()
     def fit(self, X, y, sample_weight=None):
         """Draw from the posterior (1).
 

@@ -29,6 +29,7 @@ from mlreplica.core.compat import (
     _routing_enabled,
     route_by_hand,
 )
+from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import LinearPrediction, checked_weights
 from mlreplica.core.validation import FLOATS, refuse_overflow
@@ -213,20 +214,21 @@ class RANSACRegressor(
             problem.fit(problem.chosen(state.inliers))
             return {"estimator_": model, "inlier_mask_": state.inliers, **counts}
 
-        best = iterate(
-            self,
-            ransac(
-                problem, rng, m, max_trials=self.max_trials, max_skips=self.max_skips,
-                stop_weight=self.stop_n_inliers, stop_score=self.stop_score,
-                eta=1.0 - self.stop_probability,
-            ),
-            max_iter=self.max_trials,
-            unit="trials",
-            advice=None,
-            publish=publish,
-            X=X,
-            y=y,
-        )  # fmt: skip
+        with one_blas_thread():  # fits of few rows, by the hundred
+            best = iterate(
+                self,
+                ransac(
+                    problem, rng, m, max_trials=self.max_trials, max_skips=self.max_skips,
+                    stop_weight=self.stop_n_inliers, stop_score=self.stop_score,
+                    eta=1.0 - self.stop_probability,
+                ),
+                max_iter=self.max_trials,
+                unit="trials",
+                advice=None,
+                publish=publish,
+                X=X,
+                y=y,
+            )  # fmt: skip
         best = best or Consensus()
         vars(self).update(publish(best))
         self._judge(best)
