@@ -82,6 +82,14 @@ def test_the_size_of_the_numbers_does_not_matter(tmp_path, scale):
     assert f"{X[30:, 0].mean() * scale:.4g}" in "".join(found["profiles"][1]["traits"])
 
 
+def test_profiles_have_the_digits_that_tell_groups_apart(animals):
+    rows = read_rows(animals, Choices(None, None, (), ("weight",)), ("weight",))
+    far = explore(rows._replace(X=rows.X + 1e9), k=2)
+    said = " ".join(trait for profile in far["profiles"] for trait in profile["traits"])
+    assert "1000000030" in said
+    assert "1000000004" in said
+
+
 def test_few_different_rows_are_no_stream_of_warnings(tmp_path, recwarn):
     path = tmp_path / "two.csv"
     path.write_text("\n".join(["a,b", *(f"{9 * (i % 2)},{i % 2}" for i in range(60))]))

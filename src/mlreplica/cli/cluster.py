@@ -214,8 +214,11 @@ def differences(X, pair, mine):
         if spread > 0 and np.isfinite(x[mine]).any():
             here, everywhere = np.nanmean(x[mine]), np.nanmean(x)
             size = (here - everywhere) / spread
-            word, of_all = "high" if size > 0 else "low", f"of all rows {everywhere * unit:.4g}"
-            yield abs(size), f"{feature} {word}: {here * unit:.4g}, {of_all} ({size:+.1f} sd)"
+            word = "high" if size > 0 else "low"
+            wide = np.log10(max(abs(here), abs(everywhere), spread) / spread)
+            digits = int(np.clip(np.ceil(wide) + 2, 4, 15))  # 1e9 ± 3 is more than 1e+09
+            one, whole = (f"{x * unit:.{digits}g}" for x in (here, everywhere))
+            yield abs(size), f"{feature} {word}: {one}, of all rows {whole} ({size:+.1f} sd)"
 
 
 def write_labels(path, labels):
