@@ -90,6 +90,9 @@ def test_new_rows_join_the_nearest_core_row():
     assert_array_equal(model.predict(X[core]), model.labels_[core])
     assert_array_equal(model.predict([[99.0, 99.0]]), [-1])
     assert_array_equal(DBSCAN(eps=1e-9).fit(X).predict(X[:3]), [-1, -1, -1])
+    grid = np.round(groups(5, 300), 1)  # many distances are ε but for rounding
+    flat = DBSCAN(eps=0.5, min_samples=9).fit(grid)
+    assert_array_equal(flat.predict(grid) < 0, flat.labels_ < 0)
     with pytest.raises(ValueError, match="needs rows"):
         DBSCAN(metric="precomputed").fit(cdist(X, X)).predict(cdist(X, X))
 
@@ -304,6 +307,13 @@ def test_distances_given_dense_and_sparse():
         HDBSCAN(metric="precomputed").fit(sp.csr_array(sp.block_diag([D[:9, :9], D[:9, :9]])))
     with pytest.raises(ValueError, match="asymmetric"):
         HDBSCAN(metric="precomputed").fit(np.triu(D))
+
+
+@pytest.mark.parametrize("algorithm", ["kd_tree", "brute"])
+def test_copies_of_a_row_are_at_no_distance(algorithm):
+    X = np.repeat(groups(9, 150, 5) + 100.0, 3, axis=0)
+    model = HDBSCAN(min_samples=2, algorithm=algorithm).fit(X)
+    assert np.count_nonzero(model.single_linkage_tree_[:, 2] == 0.0) == 300
 
 
 @pytest.mark.parametrize("n", [2, 5, 30])

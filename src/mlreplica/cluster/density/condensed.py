@@ -271,7 +271,8 @@ def members(
     """Labels and probabilities of rows that the clusters `owner` lose at `level`."""
     labels = label_of[owner]
     if label_of[0] >= 0:  # the root is a cluster: of those that last longest, or beyond ε
-        labels = np.where(level < (1.0 / eps if eps > 0.0 else deaths[0]), -1, labels)
+        least = 1.0 / eps if eps > 0.0 else deaths[0]
+        labels = np.where(level < least * (1.0 - TIE), -1, labels)
     _, chosen, number = np.unique(label_of, return_index=True, return_inverse=True)
     peak = deaths[chosen[number[owner]]]  # a chosen cluster comes before all that lie in it
     with np.errstate(invalid="ignore", divide="ignore"):

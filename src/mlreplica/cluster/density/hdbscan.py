@@ -16,7 +16,6 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlreplica.cluster.hierarchy.chain import in_order
@@ -292,6 +291,8 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
 
     def _distances(self, X):
         """All distances between rows."""
+        from mlreplica.metrics import pairwise_distances
+
         return pairwise_distances(X, metric=self.metric, **(self.metric_params or {}))
 
     def _tree_of_distances(self, X, m, parameters):
