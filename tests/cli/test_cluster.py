@@ -70,6 +70,35 @@ def test_coordinates_are_standard_and_whole(animals):
     assert np.isclose(np.linalg.norm(Z[0, 2:] - Z[1, 2:]), 1.0)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_the_size_of_the_numbers_does_not_matter(tmp_path, scale):
+    rng, path = np.random.default_rng(0), tmp_path / "far.csv"
+    X = np.r_[rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 9]
+    lines = [f"{a * scale},{b * scale}" for a, b in X]
+    path.write_text("\n".join(["a,b", *lines]), encoding="utf-8")
+    found = explore(read_rows(path, Choices(None, None, (), ("a", "b"))))
+    assert found["k"] == found["methods"][0]["clusters"] == 2
+    assert all(len(profile["traits"]) == 2 for profile in found["profiles"])
+    assert f"{X[30:, 0].mean() * scale:.4g}" in "".join(found["profiles"][1]["traits"])
+
+
+def test_profiles_have_the_digits_that_tell_groups_apart(animals):
+    rows = read_rows(animals, Choices(None, None, (), ("weight",)), ("weight",))
+    far = explore(rows._replace(X=rows.X + 1e9), k=2)
+    said = " ".join(trait for profile in far["profiles"] for trait in profile["traits"])
+    assert "1000000030" in said
+    assert "1000000004" in said
+
+
+def test_few_different_rows_are_no_stream_of_warnings(tmp_path, recwarn):
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(["a,b", *(f"{9 * (i % 2)},{i % 2}" for i in range(60))]))
+    result = call(path)
+    assert result.exit_code == 0
+    assert "2 clusters by" in result.output
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
-from mlreplica.cluster import DBSCAN, AgglomerativeClustering, choose_k
+from mlreplica.cluster import DBSCAN, AgglomerativeClustering, KMeans, KMedoids, choose_k
 from mlreplica.cluster._choose_k import gap_choice, spherical_bic
 from mlreplica.mixture import GaussianMixture
 
@@ -66,11 +66,67 @@ def test_the_same_seed_gives_the_same():
         assert_allclose(a.scores[name], b.scores[name], rtol=0)
 
 
-def test_wrong_calls():
-    X = blobs(2, 10)
-    with pytest.raises(ValueError, match="criteria must be some of"):
-        choose_k(X, criteria=("elbow",))
-    with pytest.raises(ValueError, match="between 1 and half of the 20 rows"):
-        choose_k(X, ks=[0, 1])
-    with pytest.raises(ValueError, match="neither n_clusters nor n_components"):
-        choose_k(X, DBSCAN())
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("estimator", [None, GaussianMixture(random_state=0)], ids=str)
+def test_more_clusters_than_different_rows(estimator):
+    X = np.repeat([[0.0, 1.0], [9.0, 9.0], [4.0, 4.0]], 10, axis=0)
+    found = choose_k(X, estimator, range(1, 7), random_state=0)
+    assert set(found.votes.values()) == {3}
+    equal = choose_k(np.ones((30, 2)), estimator, range(1, 4), random_state=0)
+    assert {c: k for c, k in equal.votes.items() if c != "bic"} == {
+        "silhouette": 1, "gap": 1, "stability": 1,
+    }  # fmt: skip
+    assert equal.k == 1
+
+
+def test_constant_columns_change_nothing():
+    X = blobs(2, 20)
+    flat = np.c_[np.full(40, 7.0), X, np.zeros((40, 2))]
+    plain, more = (choose_k(Z, ks=range(1, 5), random_state=0) for Z in (X, flat))
+    assert more.votes == plain.votes == dict.fromkeys(plain.votes, 2)
+    assert_allclose(more.scores["bic"], plain.scores["bic"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-130, 1e150])
+def test_the_unit_of_the_rows_does_not_matter(scale):
+    X = blobs(3, 15)
+    assert choose_k(X * scale, ks=range(1, 5), random_state=0).k == 3
+
+
+def test_one_criterion_and_unordered_numbers():
+    X = blobs(2, 20)
+    found = choose_k(X, ks=[3, 1, np.int64(2), 2], criteria="gap", random_state=0)
+    assert found.votes == {"gap": 2}
+    assert_allclose(found.ks, [1, 2, 3], rtol=0)
+
+
+X = blobs(2, 10)
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        pytest.param("criteria must be some of", {"criteria": ("elbow",)}, id="criterion"),
+        pytest.param("criteria must be some of", {"criteria": ()}, id="no criterion"),
+        pytest.param("between 1 and half of the 20 rows", {"ks": [0, 1]}, id="none"),
+        pytest.param("between 1 and half of the 20 rows", {"ks": [2, 30]}, id="more than rows"),
+        pytest.param("between 1 and half of the 20 rows", {"ks": []}, id="no numbers"),
+        pytest.param("whole numbers", {"ks": [1.5, 2.5]}, id="fractions"),
+        pytest.param("whole numbers", {"ks": ["a"]}, id="text"),
+        pytest.param("whole numbers", {"ks": 3}, id="one number"),
+        pytest.param("neither n_clusters", {"estimator": DBSCAN()}, id="no k"),
+        pytest.param("such as KMeans", {"estimator": KMeans}, id="class"),
+        pytest.param("such as KMeans", {"estimator": "kmeans"}, id="name"),
+        pytest.param("not be distances", {"estimator": KMedoids(metric="precomputed")}, id="D"),
+        pytest.param("n_references and n_resamples must", {"n_references": 0}, id="references"),
+        pytest.param("n_references and n_resamples must", {"n_resamples": 0}, id="resamples"),
+        pytest.param("minimum of 4", {"X": X[:1]}, id="one row"),
+        pytest.param("NaN", {"X": np.where(X > 5, np.nan, X)}, id="missing"),
+        pytest.param("infinity", {"X": np.where(X > 5, np.inf, X)}, id="infinite"),
+        pytest.param("scale X", {"X": X * 1e300}, id="huge"),
+        pytest.param("scale X", {"X": X * 1e-300}, id="tiny"),
+    ],
+)
+def test_wrong_calls(message, call):
+    with pytest.raises(ValueError, match=message):
+        choose_k(**{"X": X} | call)

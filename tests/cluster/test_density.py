@@ -90,6 +90,9 @@ def test_new_rows_join_the_nearest_core_row():
     assert_array_equal(model.predict(X[core]), model.labels_[core])
     assert_array_equal(model.predict([[99.0, 99.0]]), [-1])
     assert_array_equal(DBSCAN(eps=1e-9).fit(X).predict(X[:3]), [-1, -1, -1])
+    grid = np.round(groups(5, 300), 1)  # many distances are ε but for rounding
+    flat = DBSCAN(eps=0.5, min_samples=9).fit(grid)
+    assert_array_equal(flat.predict(grid) < 0, flat.labels_ < 0)
     with pytest.raises(ValueError, match="needs rows"):
         DBSCAN(metric="precomputed").fit(cdist(X, X)).predict(cdist(X, X))
 
@@ -202,6 +205,95 @@ def test_odd_rows_are_set_apart():
     assert all((X[kept] == medoid).all(axis=1).any() for medoid in model.medoids_)
 
 
+def test_new_rows_join_the_cluster_of_the_row_they_reach_first():
+    """By definition: all mutual reachability distances, and the cuts of the tree one by one."""
+    X, Q = groups(6, 200), groups(7, 60)
+    for options in ({}, {"alpha": 0.7}, {"min_samples": 1}):
+        model = HDBSCAN(min_cluster_size=12, **options).fit(X)
+        alpha, m = options.get("alpha", 1.0), options.get("min_samples", 12)
+        D = cdist(Q, X)
+        core, own = np.sort(cdist(X, X), axis=1)[:, m - 1], np.sort(D, axis=1)[:, m - 1]
+        reach = np.maximum(np.maximum(D / alpha, core), own[:, None])
+        reach += 1e-12 * D  # the nearest of equals
+        parent, child, level, _ = model.condensed_tree_.T
+        row = {int(c): (int(p), x) for p, c, x in zip(parent, child, level, strict=True)}
+        members = {}  # of each cluster, with those of the clusters in it
+        for i in range(len(X)):
+            node = i
+            while node in row:
+                node = row[node][0]
+                members.setdefault(node, []).append(i)
+        expected = []
+        for y, x in zip(reach.argmin(axis=1).tolist(), reach, strict=True):
+            (node, lost), mine = row[y], 1.0 / x[y]
+            while node in row and row[node][1] >= min(mine, lost):
+                node = row[node][0]
+            inside = set(model.labels_[members[node]])  # one label: within a chosen cluster
+            expected.append(inside.pop() if len(inside) == 1 else -1)
+        labels, probabilities = model.approximate_predict(Q)
+        assert_array_equal(labels, expected)
+        assert_array_equal(model.predict(Q), labels)
+        assert ((probabilities > 0) == (labels >= 0)).all()
+        assert probabilities.max() <= 1.0
+        assert set(labels) == {-1, *range(model.labels_.max() + 1)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"cluster_selection_method": "leaf"}, id="leaf"),
+        pytest.param({"cluster_selection_epsilon": 0.5, "allow_single_cluster": True}, id="eps"),
+        pytest.param({"allow_single_cluster": True, "min_cluster_size": 60}, id="single"),
+        pytest.param({"min_samples": 1, "min_cluster_size": 8, "alpha": 1.5}, id="alpha"),
+        pytest.param({"metric": "manhattan", "algorithm": "ball_tree"}, id="manhattan"),
+        pytest.param({"metric": "minkowski", "metric_params": {"p": 3}}, id="minkowski"),
+        pytest.param({"metric": "cosine"}, id="cosine"),
+        pytest.param({"algorithm": "brute"}, id="brute"),
+    ],
+)
+def test_rows_of_the_tree_are_predicted_as_they_are_labelled(options):
+    for X in (groups(8, 300, 3), np.repeat(groups(9, 120, 3), 3, axis=0)):  # repeated rows too
+        model = HDBSCAN(**options).fit(X)
+        labels, probabilities = model.approximate_predict(X)
+        assert_array_equal(labels, model.labels_)
+        assert_allclose(probabilities, model.probabilities_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_new_rows_are_predicted_as_by_the_hdbscan_package(seed):
+    import hdbscan
+
+    X, Q = groups(seed, 600), groups(seed + 100, 300)
+    ours = HDBSCAN(min_cluster_size=15, min_samples=5).fit(X)
+    peer = hdbscan.HDBSCAN(15, min_samples=4, approx_min_span_tree=False, prediction_data=True)
+    peer.fit(X)
+    labels, probabilities = ours.approximate_predict(Q)
+    assert adjusted_rand_score(labels, hdbscan.approximate_predict(peer, Q)[0]) > 0.95
+    peer.prediction_data_.core_distances = ours._core_distances  # it forgets a neighbour here
+    theirs, upper = hdbscan.approximate_predict(peer, Q)
+    assert adjusted_rand_score(labels, theirs) == 1.0
+    assert (probabilities <= upper + 1e-12).all()  # it lets x outlive the row it hangs on
+    assert np.median(np.abs(probabilities - upper)) < 1e-12
+
+
+def test_odd_and_far_new_rows():
+    X = groups(0)
+    X[3, 0] = np.nan
+    model = HDBSCAN().fit(X)
+    Q = np.array([[np.nan, 0.0], [np.inf, 0.0], [1e300, -1e300], [3.0, 3.0]])
+    labels, probabilities = model.approximate_predict(Q)
+    assert_array_equal(labels[:3], [-3, -2, -1])
+    assert labels[3] >= 0
+    assert_array_equal(probabilities[:3], [np.nan, 0.0, 0.0])
+    sparse = HDBSCAN().fit(sp.csr_array(groups(0)))
+    assert_array_equal(sparse.predict(sp.csr_array(groups(0))), sparse.labels_)
+    with pytest.raises(ValueError, match="needs rows"):
+        HDBSCAN(metric="precomputed").fit(cdist(X[4:], X[4:])).predict(X)
+    with pytest.raises(ValueError, match="2 features"):
+        model.predict(np.ones((2, 3)))
+
+
 def test_distances_given_dense_and_sparse():
     X = groups(5)
     D = cdist(X, X)
@@ -215,6 +307,13 @@ def test_distances_given_dense_and_sparse():
         HDBSCAN(metric="precomputed").fit(sp.csr_array(sp.block_diag([D[:9, :9], D[:9, :9]])))
     with pytest.raises(ValueError, match="asymmetric"):
         HDBSCAN(metric="precomputed").fit(np.triu(D))
+
+
+@pytest.mark.parametrize("algorithm", ["kd_tree", "brute"])
+def test_copies_of_a_row_are_at_no_distance(algorithm):
+    X = np.repeat(groups(9, 150, 5) + 100.0, 3, axis=0)
+    model = HDBSCAN(min_samples=2, algorithm=algorithm).fit(X)
+    assert np.count_nonzero(model.single_linkage_tree_[:, 2] == 0.0) == 300
 
 
 @pytest.mark.parametrize("n", [2, 5, 30])

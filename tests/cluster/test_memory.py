@@ -24,10 +24,10 @@ def extra(model, X):
     ("model", "columns", "most"),
     [
         (KMeans(5, random_state=0, max_iter=5), 20, 0.6),
-        (GaussianMixture(3, max_iter=3, random_state=0), 20, 1.2),
+        (GaussianMixture(3, max_iter=3, random_state=0), 20, 0.6),  # less than X: it is not copied
         (BisectingKMeans(4, random_state=0, max_iter=5), 20, 1.1),  # a copy of the cluster divided
-        (GaussianMixture(1, max_iter=3, init_params="random"), 20, 1.2),  # one group of all rows
-        (BayesianGaussianMixture(n_components=3, max_iter=3, random_state=0), 20, 1.2),
+        (GaussianMixture(1, max_iter=3, init_params="random"), 20, 0.9),  # one group of all rows
+        (BayesianGaussianMixture(n_components=3, max_iter=3, random_state=0), 20, 0.6),
         (AgglomerativeClustering(3), 3, 10.0),  # Ward: sums and sizes of 2n clusters
         (AgglomerativeClustering(3, linkage="single"), 3, 6.0),
         (DBSCAN(eps=100.0), 3, 8.0),  # all rows are neighbours of all

@@ -15,7 +15,15 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 import mlreplica
-from mlreplica import ensemble, kernel_approximation, kernel_ridge, linear_model, svm, tree
+from mlreplica import (
+    cluster,
+    ensemble,
+    kernel_approximation,
+    kernel_ridge,
+    linear_model,
+    svm,
+    tree,
+)
 from mlreplica.datasets import load_iris
 from mlreplica.persistence import _container as container
 
@@ -367,6 +375,7 @@ MODELS = {
     "ridge": kernel_ridge.KernelRidge(kernel="rbf"),
     "nystroem": kernel_approximation.Nystroem(n_components=5),
     "fourier": kernel_approximation.RBFSampler(n_components=5),
+    "density": cluster.HDBSCAN(min_cluster_size=3),
 }
 GROW = ("tree_", "parts")
 WRONG = [
@@ -412,6 +421,16 @@ WRONG = [
     ("nystroem", (), "normalization_", lambda a: a[:2]),
     ("fourier", (), "random_weights_", lambda a: a[:2]),
     ("fourier", (), "random_offset_", lambda a: a[:2]),
+    ("density", (), "condensed_tree_", lambda a: a[1:]),
+    ("density", (), "condensed_tree_", lambda a: a + np.eye(4)[1]),
+    ("density", (), "condensed_tree_", lambda a: a + 1000 * np.eye(4)[0]),
+    ("density", (), "condensed_tree_", lambda a: a - 1000 * np.eye(4)[0]),
+    ("density", (), "condensed_tree_", lambda a: np.vstack([a[0, [1, 1, 2, 3]], a[1:]])),
+    ("density", (), "_fit_X", lambda a: a[:5]),
+    ("density", (), "_fit_X", lambda a: a[:, :2]),
+    ("density", (), "_core_distances", lambda a: a[:5]),
+    ("density", (), "_label_of", lambda a: a[:1]),
+    ("density", (), "_label_of", lambda a: a - 9),
 ]  # fmt: skip
 
 

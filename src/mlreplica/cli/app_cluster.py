@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,8 @@ def cluster(
         rows = read_rows(file, choices, tuple(columns or ()))
     else:
         rows = shipped_rows((data or Shipped.iris).value)
-    with progress_bar(Console(stderr=True)) as bar:
+    with progress_bar(Console(stderr=True)) as bar, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of distinct clusters")  # said for each k tried
         bar.add_task("looking for groups", total=None)
         found = explore(rows, None if k == "auto" else int(k), seed)
     if labels:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlreplica.core.formulas.distances import power_of_two
+
 from .columns import Column, Columns
 from .console import CommandError, did_you_mean
 from .data import read_frame
@@ -77,6 +79,7 @@ def coordinates(rows):
             levels = np.arange(len(column.levels))
             parts.append((block == levels) / np.sqrt(2.0))
             continue
+        block = block / power_of_two(np.nanmax(np.abs(block)))  # 1e300 has no square
         middle = np.nanmedian(block, axis=0)
         filled = np.where(np.isnan(block), middle, block)
         spread = filled.std(axis=0)
@@ -205,16 +208,17 @@ def differences(X, pair, mine):
             yield size, f"{column.name} = {name}: {here:.0%}, of all rows {all_rows:.0%}"
         return
     for j, feature in enumerate(column.features, start=at):
-        x = X[:, j]
+        unit = power_of_two(np.nanmax(np.abs(X[:, j])))
+        x = X[:, j] / unit
         spread = np.nanstd(x)
         if spread > 0 and np.isfinite(x[mine]).any():
             here, everywhere = np.nanmean(x[mine]), np.nanmean(x)
             size = (here - everywhere) / spread
             word = "high" if size > 0 else "low"
-            yield (
-                abs(size),
-                (f"{feature} {word}: {here:.4g}, of all rows {everywhere:.4g} ({size:+.1f} sd)"),
-            )
+            wide = np.log10(max(abs(here), abs(everywhere), spread) / spread)
+            digits = int(np.clip(np.ceil(wide) + 2, 4, 15))  # 1e9 ± 3 is more than 1e+09
+            one, whole = (f"{x * unit:.{digits}g}" for x in (here, everywhere))
+            yield abs(size), f"{feature} {word}: {one}, of all rows {whole} ({size:+.1f} sd)"
 
 
 def write_labels(path, labels):

@@ -11,7 +11,7 @@ nothing; each criterion asks for something that does not always grow.
 
     BIC_k = n p log(2πe σ²) − 2 Σ_c n_c log(n_c / n) + d log n,      least is best            (2)
 
-(a mixture's own `bic` where the estimator has one).
+where constant columns are not counted in p (a mixture's own `bic` where the estimator has one).
 
 **Gap.** Compare with rows that have no groups: uniform in the smallest box around the rows along
 the columns' axes or the principal ones. Let R reference sets have log-inertias of mean m_k and
@@ -46,11 +46,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, get_tags
 
 from .kmeans.centres import nearest_centres
 from .kmeans.estimator import KMeans
@@ -58,6 +59,7 @@ from .kmeans.estimator import KMeans
 CRITERIA = "silhouette", "bic", "gap", "stability"
 STABLE = 0.75  # the least agreement of two halves that counts as structure
 MOST = 2000  # rows on which silhouettes are measured
+SMALL = 1e-280  # an inertia below which digits are lost
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ def inertia(X: Any, labels: Any, means: Any) -> float:
 
 
 def spherical_bic(X: Any, labels: Any, means: Any) -> float:
-    """(2)"""
-    (n, p), k = X.shape, len(means)
+    """(2), p being the number of columns that are not constant."""
+    n, p, k = len(X), max(int(np.count_nonzero(np.ptp(X, axis=0))), 1), len(means)
     size = np.bincount(labels)
     variance = inertia(X, labels, means) / (n * p)
     mixing = -2.0 * float(size @ np.log(size / n))
@@ -145,6 +147,34 @@ def agreement(fit: Any, X: Any, random: Any) -> float:
     return float(adjusted_rand_score(*found))
 
 
+def checked_question(X: Any, estimator: Any, ks: Any, criteria: Any) -> tuple[Any, Any, str]:
+    """X, the numbers to try in their order, and the parameter of the estimator that takes them."""
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise ValueError(f"estimator must be an object such as KMeans(), got {estimator!r}.")
+    known = estimator.get_params()
+    name = "n_clusters" if "n_clusters" in known else "n_components"
+    if name not in known:
+        raise ValueError(f"{type(estimator).__name__} has neither n_clusters nor n_components.")
+    if get_tags(estimator).input_tags.pairwise:
+        raise ValueError(
+            "choose_k takes means of rows and draws new ones: X must not be distances."
+        )
+    X = check_array(X, dtype=np.float64, ensure_min_samples=4)
+    with np.errstate(over="ignore"):
+        wide = float(np.ptp(X, axis=0).max())
+    if wide > 0 and not SMALL < wide * wide * X.size < np.inf:
+        raise ValueError(f"X spreads over {wide:.0e}, whose square is no float; scale X.")
+    try:
+        ks = np.unique([index(k) for k in ks])
+    except TypeError:
+        raise ValueError(f"ks must be whole numbers, such as range(1, 11), got {ks!r}.") from None
+    if len(ks) == 0 or ks[0] < 1 or ks[-1] > len(X) // 2:
+        raise ValueError(f"ks must be between 1 and half of the {len(X)} rows, got {ks.tolist()}.")
+    if not criteria or not set(criteria) <= set(CRITERIA):
+        raise ValueError(f"criteria must be some of {CRITERIA}, got {criteria}.")
+    return X, ks, name
+
+
 def choose_k(
     X: Any,
     estimator: Any = None,
@@ -164,7 +194,7 @@ def choose_k(
         With `n_clusters` or `n_components`; None is `KMeans(n_init=3)`.
     ks : iterable of int, default=range(1, 11)
         The numbers to try.
-    criteria : sequence of str, default=("silhouette", "bic", "gap", "stability")
+    criteria : str or sequence of str, default=("silhouette", "bic", "gap", "stability")
     n_references : int, default=10
         Reference sets of the gap statistic.
     n_resamples : int, default=10
@@ -187,17 +217,13 @@ def choose_k(
     stability   k = 2
     chosen      k = 2
     """
-    X = check_array(X, dtype=np.float64, ensure_min_samples=4)
-    ks = np.unique(np.asarray(list(ks), dtype=np.int64))
-    unknown = set(criteria) - set(CRITERIA)
-    if unknown or not len(criteria):
-        raise ValueError(f"criteria must be some of {CRITERIA}, got {tuple(criteria)}.")
-    if len(ks) == 0 or ks[0] < 1 or ks[-1] > len(X) // 2:
-        raise ValueError(f"ks must be between 1 and half of the {len(X)} rows, got {ks.tolist()}.")
     base = KMeans(n_init=3) if estimator is None else estimator
-    name = "n_clusters" if "n_clusters" in base.get_params() else "n_components"
-    if name not in base.get_params():
-        raise ValueError(f"{type(base).__name__} has neither n_clusters nor n_components.")
+    criteria = (criteria,) if isinstance(criteria, str) else tuple(criteria)
+    X, ks, name = checked_question(X, base, ks, criteria)
+    if min(n_references, n_resamples) < 1:
+        raise ValueError(
+            f"n_references and n_resamples must be >= 1, got {n_references} and {n_resamples}."
+        )
     random = check_random_state(random_state)
 
     def fit(k: int, rows: Any) -> Any:
@@ -227,7 +253,7 @@ def choose_k(
             logs = [np.log(inertia(Z, *labels_and_means(fit(k, Z), Z))) for Z in empty]
             scores["gap"][i] = np.mean(logs) - np.log(inertia(X, labels, means))
             errors["gap"][i] = np.std(logs) * np.sqrt(1 + 1 / len(empty))
-        if "stability" in scores and k > 1:
+        if "stability" in scores and len(means) > 1:
             again = lambda rows, k=k: fit(k, rows)
             found = [agreement(again, X, random) for _ in range(n_resamples)]
             scores["stability"][i] = np.mean(found)

@@ -111,11 +111,11 @@ class GraphTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self : estimator
         """
         self._fit(X)
-        self._refuse_far(self._fit_X)
+        self._refuse_infinite_distances(self._fit_X)
         self._n_features_out = self.n_samples_fit_
         return self
 
-    def _refuse_far(self, X):
+    def _refuse_infinite_distances(self, X):
         """Raise if distances (their squares, of sparse rows) may be beyond all floats."""
         if self.metric == "precomputed" or self.mode == "connectivity":
             return

@@ -142,10 +142,10 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
             self.center_ = self.scale_ = None
             return self
         self._publish(*column_quantiles(X, [low / 100, 0.5, high / 100], weight))
-        self._refuse_far(X)
+        self._refuse_infinite_scaled(X)
         return self
 
-    def _refuse_far(self, X):
+    def _refuse_infinite_scaled(self, X):
         """Raise if rows of the largest floats are scaled beyond them."""
         x = X.data if is_sparse(X) else X
         top, bottom = (f.reduce(x, axis=None, initial=0.0) for f in (np.fmax, np.fmin))

@@ -149,6 +149,17 @@ class Selection(NamedTuple):
     probabilities: Array
     outlier_scores: Array
     stability: Array  # (5) of the chosen clusters
+    label_of: Array  # the label of each cluster of the tree; −1 outside all chosen ones
+
+
+def births(tree: CondensedTree, n: int) -> tuple[Array, Array, Array]:
+    """Parent (−1 for the root), λ at birth and rows of each cluster; parents come first."""
+    inner = tree.child >= n
+    clusters = 1 + int(np.count_nonzero(inner))
+    up, birth, size = np.full(clusters, -1), np.zeros(clusters), np.full(clusters, n)
+    born = tree.child[inner] - n
+    up[born], birth[born], size[born] = tree.parent[inner] - n, tree.level[inner], tree.size[inner]
+    return up, birth, size
 
 
 def choose_clusters(
@@ -164,12 +175,8 @@ def choose_clusters(
     method "leaf" chooses the clusters without children; clusters that are born at a distance below
     `eps` are replaced by the ancestor that is not; those of more than `largest` rows are divided.
     """
-    inner = tree.child >= n
-    clusters = 1 + int(np.count_nonzero(inner))
-    up, birth, size = np.full(clusters, -1), np.zeros(clusters), np.full(clusters, n)
-    born = tree.child[inner] - n
-    up[born], birth[born], size[born] = tree.parent[inner] - n, tree.level[inner], tree.size[inner]
-    owner = tree.parent - n
+    up, birth, size = births(tree, n)
+    clusters, owner = len(up), tree.parent - n
     with np.errstate(invalid="ignore"):
         gain = np.where(tree.level == birth[owner], 0.0, tree.level - birth[owner]) * tree.size
     stability = np.bincount(owner, gain, minlength=clusters)
@@ -234,30 +241,44 @@ def label_rows(
         of[c] = c if chosen[c] else (of[up[c]] if c else -1)
     row = tree.child < n
     who, level, owner = tree.child[row], tree.level[row], tree.parent[row] - n
-    mine = of[owner]
-    if chosen[0]:
-        densest = tree.level[tree.parent == n].max()
-        limit = 1.0 / eps if eps > 0.0 else densest
-        mine = np.where((mine == 0) & (level < limit), -1, mine)
-    first = np.full(len(up), n)  # clusters are numbered by their first row
+    mine, first = of[owner], np.full(len(up), n)  # clusters are numbered by their first row
     np.minimum.at(first, mine[mine >= 0], who[mine >= 0])
     order = np.flatnonzero(chosen)[np.argsort(first[chosen], kind="stable")]
     number = np.empty(len(up), np.int64)
     number[order] = np.arange(len(order))
+    label_of, deaths = np.where(of >= 0, number[of], -1), last_levels(tree, n)
     labels, probabilities, scores = np.full(n, -1), np.zeros(n), np.zeros(n)
-    labels[who] = np.where(mine >= 0, number[mine], -1)
-    deaths = np.zeros(len(up))
-    np.maximum.at(deaths, tree.parent - n, tree.level)
+    labels[who], probabilities[who] = members(owner, level, label_of, deaths, eps)
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.minimum(level, deaths[mine]) / deaths[mine]
-        share[np.isinf(level) | (deaths[mine] == 0.0)] = 1.0
-        probabilities[who] = np.where(mine >= 0, share, 0.0)
         for c in range(len(up) - 1, 0, -1):
             deaths[up[c]] = max(deaths[up[c]], deaths[c])
         last = deaths[owner]
         scores[who] = np.where(np.isfinite(last), 1.0 - level / last, 1.0)
     scores[who[np.isinf(level) | (deaths[owner] == 0.0)]] = 0.0
-    return Selection(labels, probabilities, scores, stability[order])
+    return Selection(labels, probabilities, scores, stability[order], label_of)
+
+
+def last_levels(tree: CondensedTree, n: int) -> Array:
+    """The largest λ at which each cluster loses something."""
+    last = np.zeros(int(tree.parent.max()) - n + 1)
+    np.maximum.at(last, tree.parent - n, tree.level)
+    return last
+
+
+def members(
+    owner: Array, level: Array, label_of: Array, deaths: Array, eps: float
+) -> tuple[Array, Array]:
+    """Labels and probabilities of rows that the clusters `owner` lose at `level`."""
+    labels = label_of[owner]
+    if label_of[0] >= 0:  # the root is a cluster: of those that last longest, or beyond ε
+        least = 1.0 / eps if eps > 0.0 else deaths[0]
+        labels = np.where(level < least * (1.0 - TIE), -1, labels)
+    _, chosen, number = np.unique(label_of, return_index=True, return_inverse=True)
+    peak = deaths[chosen[number[owner]]]  # a chosen cluster comes before all that lie in it
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.minimum(level, peak) / peak
+    share[np.isinf(level) | (peak == 0.0)] = 1.0
+    return labels, np.where(labels >= 0, share, 0.0)
 
 
 def labels_at(children: Array, heights: Array, cut: float, least: int) -> Array:

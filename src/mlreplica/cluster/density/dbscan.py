@@ -294,7 +294,10 @@ class DBSCAN(ClusterMixin, BaseEstimator):
         if len(self.core_sample_indices_):
             search = self._search(n_neighbors=1).fit(self.components_)
             d, nearest = (found[:, 0] for found in search.kneighbors(X))
-            near = d <= self.eps
+            near, doubt = d <= self.eps, np.flatnonzero(np.abs(d - self.eps) <= 1e-9 * self.eps)
+            if len(doubt):  # fit compares reduced distances, as searches within a radius do
+                found = search.radius_neighbors(X[doubt], self.eps, return_distance=False)
+                near[doubt] = [len(rows) > 0 for rows in found]
             labels[near] = self.labels_[self.core_sample_indices_[nearest[near]]]
         return labels
 

@@ -1,6 +1,7 @@
 """HDBSCAN: DBSCAN for every ε at once, and the clusters that last longest
 
-`reachability.py` has the spanning tree, (1)–(3); `condensed.py` the choice of clusters, (4)–(7).
+`reachability.py` has the spanning tree, (1)–(3); `condensed.py` the choice of clusters, (4)–(7);
+`new_rows.py` the clusters that new rows join, (8)–(9).
 
 References
 ----------
@@ -10,74 +11,25 @@ Campello, Moulavi, Sander: Density-based clustering based on hierarchical densit
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mlreplica.cluster.hierarchy.chain import in_order, prim_matrix
+from mlreplica.cluster.hierarchy.chain import in_order
 from mlreplica.core.compat import _VALID_METRICS, Interval, StrOptions, _fit_context
 from mlreplica.core.formulas.distances import NORMS, distance_named
 from mlreplica.core.formulas.row_distances import ROW_FUNCTIONS
 from mlreplica.core.space import NeighbourIndex
 
-from .condensed import choose_clusters, condense, labels_at, sizes_of
+from .condensed import CondensedTree, choose_clusters, condense, labels_at, sizes_of
 from .dbscan import DBSCAN
-from .reachability import spanning_tree
+from .new_rows import join_rows, nearest_reachable
+from .reachability import matrix_tree, spanning_tree, stored_tree
 
 INFINITE, MISSING = -2, -3  # labels of rows that hold such numbers
-
-
-def matrix_tree(D, m, alpha):
-    """Edges and lengths of the spanning tree of a matrix of distances."""
-    core = np.partition(D, m - 1, axis=1)[:, m - 1]
-    D = np.ascontiguousarray(np.maximum(np.maximum(D / alpha, core), core[:, None]))
-    n = len(D)
-    edges, lengths = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
-    prim_matrix(D, np.empty(n), np.empty(n, np.int64), edges, lengths)
-    if np.isinf(lengths).any():
-        warnings.warn(
-            "The minimum spanning tree contains edge weights with value infinity. Potentially, you "
-            "are missing too many distances in the initial distance matrix for the given "
-            "neighborhood size.",
-            UserWarning,
-            stacklevel=4,
-        )
-    return edges, lengths
-
-
-def stored_tree(D, m, alpha, max_distance):
-    """The same for a sparse matrix of some distances, which must connect all rows."""
-    D, n = sp.csr_array(D), D.shape[0]
-    count = np.diff(D.indptr)
-    if (count < m).any():
-        raise ValueError(
-            f"There exists points with fewer than {m} neighbors. Ensure your distance matrix has "
-            f"non-zero values for at least `min_sample`={m} neighbors for each points (i.e. K-nn "
-            "graph), or specify a `max_distance` in `metric_params` to use when distances are "
-            "missing."
-        )
-    rows = np.split(D.data, D.indptr[1:-1])
-    core = np.array([np.partition(row, m - 1)[m - 1] for row in rows])
-    row = np.repeat(np.arange(n), count)
-    reach = np.maximum(np.maximum(D.data / alpha, core[row]), core[D.indices])
-    if max_distance > 0:
-        reach[~np.isfinite(reach)] = max_distance
-    D = sp.csr_array((reach, D.indices, D.indptr), D.shape)
-    pieces = connected_components(D, directed=False, return_labels=False)
-    if pieces > 1:
-        raise ValueError(
-            f"Sparse mutual reachability matrix has {pieces} connected components. HDBSCAN cannot "
-            "be performed on a disconnected graph. Ensure that the sparse distance matrix has only "
-            "one connected component."
-        )
-    tree = sp.coo_array(minimum_spanning_tree(D))
-    return np.column_stack([tree.row, tree.col]).astype(np.int64), tree.data
 
 
 class HDBSCAN(ClusterMixin, BaseEstimator):
@@ -247,7 +199,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
             raise ValueError("n_samples=1 while HDBSCAN requires more than one sample")
         if m > n:
             raise ValueError(f"min_samples ({m}) must be at most the number of samples in X ({n})")
-        edges, lengths = self._tree(finite, m)
+        edges, lengths, self._core_distances = self._tree(finite, m)
         children, heights = in_order(np.ascontiguousarray(edges), lengths)
         tree = condense(children, heights, self.min_cluster_size)
         found = choose_clusters(
@@ -262,13 +214,15 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
         self.labels_, self.probabilities_ = odd.copy(), np.where(odd == MISSING, np.nan, 0.0)
         self.outlier_scores_ = np.where(odd == MISSING, np.nan, 1.0)
         self.labels_[rows], self.probabilities_[rows] = found.labels, found.probabilities
+        self._fit_X = None if self.metric == "precomputed" else finite
+        self._label_of = found.label_of
         self.outlier_scores_[rows] = found.outlier_scores
         self._keep_tree(children, heights, rows, np.flatnonzero(odd))
         if self.store_centers:
             self._keep_centers(finite, found)
         return self
 
-    def _rows(self, X):
+    def _rows(self, X, *, reset=True):
         """X, and for each row 0 or the label that says what is odd in it."""
         precomputed, sparse = self.metric == "precomputed", sp.issparse(X)
         X = validate_data(
@@ -277,6 +231,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
             accept_sparse=["csr", "lil"],
             ensure_all_finite=precomputed and sparse,
             dtype=np.float64,
+            reset=reset,
         )
         odd = np.zeros(X.shape[0], np.int64)
         if precomputed:
@@ -296,7 +251,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
         return X, odd
 
     def _tree(self, X, m):
-        """Edges and lengths of the spanning tree."""
+        """Edges, lengths and core distances of the spanning tree."""
         kind = {"kd_tree": "KDTree", "ball_tree": "BallTree"}.get(self.algorithm)
         if kind is not None:
             from mlreplica.neighbors import VALID_METRICS
@@ -321,12 +276,27 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
                 return spanning_tree(index, m, self.alpha, self.n_jobs)
         return matrix_tree(self._distances(X), m, self.alpha)
 
+    def _search(self):
+        """Neighbours by this model's metric."""
+        from mlreplica.neighbors import NearestNeighbors
+
+        return NearestNeighbors(
+            algorithm=self.algorithm,
+            leaf_size=self.leaf_size,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            p=None,
+            n_jobs=self.n_jobs,
+        )
+
     def _distances(self, X):
         """All distances between rows."""
+        from mlreplica.metrics import pairwise_distances
+
         return pairwise_distances(X, metric=self.metric, **(self.metric_params or {}))
 
     def _tree_of_distances(self, X, m, parameters):
-        """Edges and lengths where distances are given."""
+        """The same where distances are given."""
         if X.shape[0] != X.shape[1]:
             raise ValueError(
                 "The precomputed distance matrix is expected to be symmetric, however it has shape "
@@ -386,6 +356,52 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
         """
         return self.fit(X).labels_
+
+    def predict(self, X):
+        """The clusters that new rows would join; no cluster changes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            As in `labels_`.
+        """
+        return self.approximate_predict(X)[0]
+
+    def approximate_predict(self, X):
+        """The clusters that new rows would join, and how firmly; no cluster changes.
+
+        Approximate: to cluster all rows again, new ones among them, may find other clusters.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            As in `labels_`.
+        probabilities : ndarray of shape (n_samples,)
+            As in `probabilities_`.
+        """
+        check_is_fitted(self)
+        if self._fit_X is None:
+            raise ValueError("predict needs rows; metric='precomputed' has distances only.")
+        X, odd = self._rows(X, reset=False)
+        rows, m = np.flatnonzero(odd == 0), self.min_samples or self.min_cluster_size
+        labels, probabilities = odd, np.where(odd == MISSING, np.nan, 0.0)
+        if len(rows):
+            near = nearest_reachable(
+                self._search().fit(self._fit_X), X[rows], self._core_distances, m, self.alpha
+            )
+            parent, child, level, size = self.condensed_tree_.T
+            tree = CondensedTree(parent.astype(np.int64), child.astype(np.int64), level, size)
+            eps = self.cluster_selection_epsilon
+            labels[rows], probabilities[rows] = join_rows(tree, self._label_of, eps, *near)
+        return labels, probabilities
 
     def dbscan_clustering(self, cut_distance, min_cluster_size=5):
         """The clusters of DBSCAN without border rows, at one ε, from the tree that is there.

@@ -31,10 +31,14 @@ McInnes, Healy: Accelerated hierarchical density based clustering. ICDM workshop
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
+from mlreplica.cluster.hierarchy.chain import prim_matrix
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.formulas.distances import Array
@@ -258,15 +262,62 @@ def boruvka(index: NeighbourIndex, N: Array, alpha: float, n_jobs: int | None = 
 
 
 def spanning_tree(index: NeighbourIndex, m: int, alpha: float, n_jobs: int | None = None) -> Any:
-    """Edges (n − 1, 2) and lengths of a minimum spanning tree of (1) for the rows of an index."""
+    """A minimum spanning tree of (1) for the rows of an index: edges (n − 1, 2), lengths, and c."""
     n = len(index.Z)
     D, N = index.nearest(index.Z * index.unit if index.unit != 1.0 else index.Z, m, None, n_jobs)
     if index.algorithm != "brute":
         for found in boruvka(index, N, alpha, n_jobs):
             edges, lengths, _ = found
-        return edges, lengths
+        return edges, lengths, D[:, -1].copy()
     edges, lengths = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
     core, source = (D[:, -1] / index.unit) ** 2, np.empty(n, np.int64)
     work = np.empty(n), source, np.empty(n)
     prim_reach(np.ascontiguousarray(index.Z.T), core, alpha * alpha, *work, edges, lengths)
-    return edges, np.sqrt(lengths) * index.unit
+    return edges, np.sqrt(lengths) * index.unit, D[:, -1].copy()
+
+
+def matrix_tree(D: Array, m: int, alpha: float) -> tuple[Array, Array, Array]:
+    """Edges, lengths and core distances of the spanning tree of a matrix of distances."""
+    core = np.partition(D, m - 1, axis=1)[:, m - 1]
+    D = np.ascontiguousarray(np.maximum(np.maximum(D / alpha, core), core[:, None]))
+    n = len(D)
+    edges, lengths = np.empty((n - 1, 2), np.int64), np.empty(n - 1)
+    prim_matrix(D, np.empty(n), np.empty(n, np.int64), edges, lengths)
+    if np.isinf(lengths).any():
+        warnings.warn(
+            "The minimum spanning tree contains edge weights with value infinity. Potentially, you "
+            "are missing too many distances in the initial distance matrix for the given "
+            "neighborhood size.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return edges, lengths, core
+
+
+def stored_tree(D: Any, m: int, alpha: float, max_distance: float) -> tuple[Array, Array, Array]:
+    """The same for a sparse matrix of some distances, which must connect all rows."""
+    D, n = sp.csr_array(D), D.shape[0]
+    count = np.diff(D.indptr)
+    if (count < m).any():
+        raise ValueError(
+            f"There exists points with fewer than {m} neighbors. Ensure your distance matrix has "
+            f"non-zero values for at least `min_sample`={m} neighbors for each points (i.e. K-nn "
+            "graph), or specify a `max_distance` in `metric_params` to use when distances are "
+            "missing."
+        )
+    rows = np.split(D.data, D.indptr[1:-1])
+    core = np.array([np.partition(row, m - 1)[m - 1] for row in rows])
+    row = np.repeat(np.arange(n), count)
+    reach = np.maximum(np.maximum(D.data / alpha, core[row]), core[D.indices])
+    if max_distance > 0:
+        reach[~np.isfinite(reach)] = max_distance
+    D = sp.csr_array((reach, D.indices, D.indptr), D.shape)
+    pieces = connected_components(D, directed=False, return_labels=False)
+    if pieces > 1:
+        raise ValueError(
+            f"Sparse mutual reachability matrix has {pieces} connected components. HDBSCAN cannot "
+            "be performed on a disconnected graph. Ensure that the sparse distance matrix has only "
+            "one connected component."
+        )
+    tree = sp.coo_array(minimum_spanning_tree(D))
+    return np.column_stack([tree.row, tree.col]).astype(np.int64), tree.data, core

@@ -67,7 +67,8 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     n_clusters : int or None, default=2
         How many clusters to return; None if `distance_threshold` says.
     metric : str or callable, default="euclidean"
-        A distance of scikit-learn, "precomputed", or a function of X that returns their matrix.
+        A distance of scikit-learn, "precomputed", a function of two rows, or one of X that returns
+        the matrix of their distances.
     memory : str or object with the joblib.Memory interface, default=None
         Where to keep the tree between fits.
     connectivity : array-like, sparse matrix, or callable, default=None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from inspect import signature
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +14,8 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import paired_distances
 
 from mlreplica.core.compat import Interval, _fix_connected_components, validate_params
+from mlreplica.core.formulas.distances import distance_named
+from mlreplica.core.space.matrix import distance_matrix as row_distances
 
 from .chain import by_matrix, in_order, single, ward
 from .structured import graph_tree
@@ -118,6 +121,17 @@ def ward_tree(X, *, connectivity=None, n_clusters=None, return_distance=False):
     return (*found, np.sqrt(2.0 * heights)) if return_distance else found
 
 
+def takes_two(affinity: Any) -> bool:
+    """Whether a function cannot be called with X alone: it is a distance of two rows."""
+    try:
+        signature(affinity).bind(None)
+    except TypeError:
+        return True
+    except ValueError:  # it tells nothing
+        return False
+    return False
+
+
 def distance_matrix(X: Any, affinity: Any) -> Any:
     """All distances, as a matrix that may be overwritten."""
     if affinity == "precomputed":
@@ -126,6 +140,8 @@ def distance_matrix(X: Any, affinity: Any) -> Any:
         D = np.triu(np.asarray(X, dtype=np.float64), 1)  # the upper half counts, as in SciPy
         return D + D.T
     if callable(affinity):
+        if takes_two(affinity):
+            return row_distances(X, X, distance_named(affinity))
         D = np.triu(np.asarray(affinity(X), dtype=np.float64), 1)
         return D + D.T
     return squareform(pdist(np.asarray(X, dtype=np.float64), NAMES.get(affinity, affinity)))
@@ -148,7 +164,8 @@ def linkage_tree(
     n_clusters : int, default=None
     linkage : {"complete", "average", "single"}, default="complete"
     affinity : str or callable, default="euclidean"
-        A distance of SciPy, "precomputed", or a function of X that returns their matrix.
+        A distance of SciPy, "precomputed", a function of two rows, or one of X that returns the
+        matrix.
     return_distance : bool, default=False
 
     Returns

@@ -39,9 +39,9 @@ def core_rows(state):
     require(state["components_"].shape == (len(core), columns(state)), "components_")
 
 
-@family("labels_", "probabilities_", "single_linkage_tree_")
+@family("labels_", "probabilities_", "single_linkage_tree_", "condensed_tree_", "_label_of")
 def density_tree(state):
-    """Labels and probabilities of n rows, and n − 1 joins whose nodes come before them."""
+    """Labels and probabilities of n rows, n − 1 joins whose nodes come before them, clusters."""
     n, tree = len(state["labels_"]), state["single_linkage_tree_"]
     require(state["labels_"].dtype.kind == "i" and state["labels_"].ndim == 1, "labels_")
     require(state["probabilities_"].shape == (n,), "probabilities_")
@@ -49,6 +49,18 @@ def density_tree(state):
     nodes = tree[:, :2]
     limit = n + np.arange(n - 1)[:, None]
     require(((nodes >= 0) & (nodes < limit) & (nodes % 1 == 0)).all(), "single_linkage_tree_")
+    X, core, label_of = state["_fit_X"], state["_core_distances"], state["_label_of"]
+    rows, clusters = len(core), len(label_of)
+    require(1 < rows <= n and (X is None or X.shape == (rows, columns(state))), "_fit_X")
+    tree = state["condensed_tree_"]
+    require(tree.shape == (rows + clusters - 1, 4) and tree.dtype == np.float64, "condensed_tree_")
+    parent, child = tree[:, 0], tree[:, 1]
+    require(
+        (np.sort(child) == np.delete(np.arange(rows + clusters), rows)).all(), "condensed_tree_"
+    )
+    require(((rows <= parent) & (parent < rows + clusters)).all(), "condensed_tree_")
+    require(((child < rows) | (parent < child)).all(), "condensed_tree_")
+    require(label_of.dtype.kind == "i" and (label_of >= -1).all(), "_label_of")
 
 
 @family("labels_", "medoid_indices_", "cluster_centers_")
