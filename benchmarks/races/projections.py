@@ -1,7 +1,8 @@
-"""PCA, truncated SVD, NMF, discriminants, naive Bayes and robust covariance
+"""Singular values, PCA, NMF, discriminants, naive Bayes and robust covariance
 
-Quality of a projection is the share of the variance that it leaves out; of a classifier, its mean
-log loss on the training rows; of robust covariance, the log determinant of the subset.
+Quality of a singular value decomposition is what it leaves of the matrix; of a projection, the
+share of the variance that it leaves out; of a classifier, its mean log loss on the training rows;
+of robust covariance, the log determinant of the subset.
 """
 
 from functools import partial
@@ -58,6 +59,43 @@ def determinant(data, model):
 
 def nmf_objective(data, model):
     return model.reconstruction_err_**2 / 2
+
+
+def rebuilt(data, found):
+    """‖A − UΣVᵀ‖/‖A‖ of the triplets found."""
+    U, s, Vt = found
+    return np.linalg.norm(data.X - (U[:, : len(s)] * s) @ Vt[: len(s)]) / np.linalg.norm(data.X)
+
+
+def svd(path, **options):
+    """A function of a matrix that returns U, s, Vᵀ."""
+    return lambda data: partial(located(path), data.X, **options)
+
+
+def cut(path, k, **options):
+    """The first k of all triplets."""
+
+    def prepare(data):
+        whole = located(path)
+
+        def call():
+            U, s, Vt = whole(data.X, full_matrices=False, **options)
+            return U[:, :k], s[:k], Vt[:k]
+
+        return call
+
+    return prepare
+
+
+def whole(kind):
+    """All triplets by LAPACK's two algorithms, divide and conquer unless another is named."""
+    given = {"full_matrices": kind == "full"}
+    return {
+        "mlreplica": svd("mlreplica.decomposition.svd", kind=kind),
+        "numpy": svd("numpy.linalg.svd", **given),
+        "scipy": svd("scipy.linalg.svd", **given),
+        "scipy, gesvd": svd("scipy.linalg.svd", lapack_driver="gesvd", **given),
+    }
 
 
 def nothing(data, result):
@@ -148,10 +186,53 @@ TEXT = {
     ),
 }
 
+FIRST = {
+    "mlreplica": svd(
+        "mlreplica.decomposition.svd",
+        kind="truncated",
+        solver="lanczos",
+        n_components=20,
+        random_state=0,
+    ),
+    "numpy": cut("numpy.linalg.svd", 20),
+    "scipy": cut("scipy.linalg.svd", 20),
+    "scipy, arpack": svd("scipy.sparse.linalg.svds", k=20, solver="arpack"),
+    "scipy, propack": svd("scipy.sparse.linalg.svds", k=20, solver="propack"),
+    "scikit-learn, randomized": svd(
+        "sklearn.utils.extmath.randomized_svd", n_components=20, random_state=0
+    ),
+}
+
+decomposition = partial(Race, quality=rebuilt, quality_name="relative error", atol=1e-12)
 projection = partial(Race, quality=left_out, quality_name="variance left out")
 classifier = partial(Race, quality=log_loss, quality_name="log loss", rtol=1e-3)
 
 RACES = [
+    decomposition(
+        name="svd-full",
+        what="singular value decomposition, full",
+        shapes={"1,000 × 200": decaying(1000, 200, 60), "400 × 400": decaying(400, 400, 60)},
+        contestants=whole("full"),
+    ),
+    decomposition(
+        name="svd-compact",
+        what="singular value decomposition, compact",
+        shapes={
+            "5,000 × 200": decaying(5000, 200, 60),
+            "500 × 500": decaying(500, 500, 60),
+        },
+        contestants=whole("compact"),
+    ),
+    decomposition(
+        name="svd-truncated",
+        what="singular value decomposition, 20 triplets",
+        shapes={
+            "3,000 × 1,000": decaying(3000, 1000, 100),
+            "500 × 20,000": decaying(500, 20_000, 100),
+        },
+        contestants=FIRST,
+        rtol=1e-4,
+    ),
     projection(
         name="pca-tall",
         what="PCA, 10 components",

@@ -213,6 +213,27 @@ def test_redundant_columns_are_told(name):
     assert np.isfinite(model.mahalanobis(X)).all()
 
 
+@pytest.mark.parametrize("column", ["constant", "dependent"])
+def test_outliers_are_seen_where_all_rows_lie_in_a_plane(column):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    X[:20] += 10
+    extra = np.full(100, 5.0) if column == "constant" else X[:, 0] + X[:, 1]
+    with pytest.warns(UserWarning, match=FLAT):
+        flat = MinCovDet(random_state=0).fit(np.column_stack([X, extra]))
+    assert not flat.support_[:20].any()
+    assert_allclose(flat.location_[:3], X[flat.support_].mean(axis=0))
+    envelope = EllipticEnvelope(contamination=0.2, random_state=0)
+    with pytest.warns(UserWarning, match=FLAT):
+        labels = envelope.fit_predict(np.column_stack([X, extra]))
+    assert (labels[:20] == -1).all()
+
+
+def test_small_units_are_no_plane():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    ours, small = MinCovDet(random_state=0).fit(X), MinCovDet(random_state=0).fit(1e-6 * X)
+    assert_allclose(small.covariance_, 1e-12 * ours.covariance_)
+
+
 def test_a_flat_half_is_told():
     X = np.random.default_rng(0).normal(size=(20, 3))
     X[:14, 2] = 0.5

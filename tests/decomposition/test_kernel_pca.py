@@ -6,6 +6,7 @@ import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.datasets
 import sklearn.decomposition
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlreplica.callbacks import Trace
 from mlreplica.decomposition import KernelPCA
+from mlreplica.decomposition._few_pairs import few_eigenpairs
+from mlreplica.decomposition._kernel_pca import centred
 from mlreplica.decomposition._lanczos import block_lanczos
 from mlreplica.decomposition._symmetric import symmetric_times
 from mlreplica.kernels import RBF, Linear, Polynomial
@@ -80,6 +83,32 @@ def test_residuals_of_block_lanczos_are_true_and_eigenvalues_within_them(seed, n
             break
         assert step < 300
     assert_allclose(state.eigenvalues, target, rtol=1e-7, atol=1e-7)
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(2, 120),
+    k=st.integers(1, 6),
+    repeat=st.integers(1, 3),
+    fall=st.sampled_from([0.0, 0.1, 0.5, 2.0]),
+    rotate=st.booleans(),
+)
+def test_a_few_eigenpairs_are_the_largest_or_none(seed, n, k, repeat, fall, rotate):
+    rng = np.random.default_rng(seed)
+    k = min(k, n)
+    lambdas = rng.normal(size=n) * np.exp(-fall * np.arange(n))
+    lambdas[:repeat] = lambdas[0]  # one vector sees one copy
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0] if rotate else np.eye(n)
+    A = (Q * lambdas) @ Q.T
+    A = (A + A.T) / 2
+    found = few_eigenpairs(A, k)
+    if found is not None:
+        theta, V = found
+        size = np.abs(lambdas).max()
+        assert_allclose(theta, np.sort(lambdas)[::-1][:k], rtol=0, atol=1e-13 * size)
+        assert_allclose(A @ V, V * theta, rtol=0, atol=1e-13 * size)
+        assert_allclose(V.T @ V, np.eye(k), atol=1e-13)
 
 
 @settings(max_examples=20)
@@ -180,6 +209,34 @@ def test_auto_takes_lanczos_for_few_of_many(k):
     model = KernelPCA(k, kernel="rbf", gamma=0.1, random_state=0).fit(X)
     assert model.n_iter_ > 1
     assert_allclose(model.eigenvalues_, values[:k], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["load_iris", "load_wine"])
+def test_few_components_of_few_rows_are_those_of_lapack(name):
+    X = getattr(sklearn.datasets, name)().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    K = RBF(1 / X.shape[1])(X)
+    values, V = naive(K)
+    theta, found = few_eigenpairs(centred(K), 2)
+    assert_allclose(theta, values[:2], rtol=0, atol=1e-14 * values[0])
+    assert_allclose(np.abs((found * V[:, :2]).sum(axis=0)), 1.0, rtol=1e-14)
+    auto = KernelPCA(2, kernel="rbf").fit(X)
+    assert_allclose(auto.eigenvalues_, values[:2], rtol=1e-13)
+
+
+def test_a_second_copy_that_one_vector_cannot_see_is_not_passed_over():
+    A = np.diag([9.0, 9.0, 5.0, *np.geomspace(1.0, 1e-9, 97)])
+    assert few_eigenpairs(A, 1) is None  # 9 is found with no residual: of which copy?
+    assert few_eigenpairs(A[1:, 1:], 1) is not None
+    A = np.diag([1.0, 1e-9, 1e-9, *np.zeros(97)])  # the copy is less than ‖A‖² rounds to
+    assert few_eigenpairs(A, 2) is None
+
+
+def test_a_flat_spectrum_is_left_to_lapack_before_the_first_pass(monkeypatch):
+    monkeypatch.setattr("mlreplica.decomposition._few_pairs.lengthen", None)
+    assert few_eigenpairs(np.eye(150) + 0.1 * np.diag(np.linspace(0.0, 1.0, 150)), 2) is None
+    assert few_eigenpairs(np.zeros((150, 150)), 2) is None
+    assert few_eigenpairs(np.full((150, 150), 1e200), 2) is None
 
 
 # sparse, precomputed, functions, single precision

@@ -38,6 +38,7 @@ from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _fit_context
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import run
+from mlreplica.core.linalg import EPS
 from mlreplica.core.validation import FLOATS
 
 from ._empirical import EmpiricalCovariance, empirical_covariance, squared_distances
@@ -46,6 +47,7 @@ GROUP, MERGED = 300, 1500  # rows of a group, and of the second round
 TRIALS, BEST, STEPS = 500, 10, 30
 OUTER = 0.025
 ALIKE = 0.9
+SINGULAR = 1e-12  # of the variance along a direction: what counts as none
 
 
 @kernel
@@ -138,7 +140,7 @@ def concentrate(X, pick, h, size, steps, mean, C, z, d):
     before = np.inf
     while True:  # a first subset that is flat takes more rows
         subset_moments(X, pick, size, mean, C)
-        now = factor(C, 1e-12)
+        now = factor(C, SINGULAR)
         if now > -np.inf or size >= h:
             break
         size += 1
@@ -148,7 +150,7 @@ def concentrate(X, pick, h, size, steps, mean, C, z, d):
         distances(X, mean, C, z, d)
         nearest(d, pick, h)
         subset_moments(X, pick, h, mean, C)
-        now = factor(C, 1e-12)
+        now = factor(C, SINGULAR)
         if now >= before - 1e-12:
             break
         before = now
@@ -215,13 +217,28 @@ def fast_mcd(X, support_fraction=None, cov_computation_method=empirical_covarian
     X = check_array(X, ensure_min_samples=2, estimator="fast_mcd", dtype=np.float64, order="C")
     n, p = X.shape
     h = min((n + p + 2) // 2, n) if support_fraction is None else int(support_fraction * n)
-    h = max(h, 1)
-    pick = shortest_half(X[:, 0], h) if p == 1 else tightest(X, h, rng)
+    h, Y = max(h, 1), within_span(X)
+    pick = shortest_half(Y[:, 0], h) if Y.shape[1] == 1 else tightest(Y, h, rng)
     support = np.zeros(n, dtype=bool)
     support[pick] = True
     location = X[support].mean(axis=0)
     covariance = np.atleast_2d(cov_computation_method(X[support]))
     return location, covariance, support, squared_distances(X, location, linalg.pinvh(covariance))
+
+
+def within_span(X):
+    """Coordinates of the rows within the plane in which they all lie, fewer than p; or X itself.
+
+    Where a column is constant or follows from others every determinant is zero. The plane's own
+    determinants tell subsets apart, and in the same way in any units.
+    """
+    Z = X - X.mean(axis=0)
+    length = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    varies = length > 10 * EPS * np.sqrt(len(X)) * np.abs(X).max(axis=0)
+    Z = Z[:, varies] / length[varies]
+    values, V = np.linalg.eigh(Z.T @ Z)
+    V = V[:, values > SINGULAR * len(values)]
+    return np.ascontiguousarray(Z @ V) if 0 < V.shape[1] < X.shape[1] else X
 
 
 def tightest(X, h, rng):
@@ -351,8 +368,8 @@ class MinCovDet(EmpiricalCovariance):
         """
         X = validate_data(self, X, ensure_min_samples=2, estimator="MinCovDet", dtype=FLOATS)
         X = X.astype(np.float64, order="C", copy=False)
-        sizes = linalg.svdvals(X.T @ X)
-        if not (sizes > 1e-8).all():
+        flat = within_span(X) is not X
+        if flat:
             warnings.warn(
                 "The covariance matrix associated to your dataset is not full rank", stacklevel=2
             )
@@ -364,7 +381,7 @@ class MinCovDet(EmpiricalCovariance):
         self.raw_location_, self.raw_covariance_, self.raw_support_ = location, C, support
         self.location_, self.support_, self.dist_ = location, support, dist
         self.correct_covariance(X)
-        if (sizes > 1e-8).all() and factor(C.copy(), 1e-12) == -np.inf:
+        if not flat and factor(C.copy(), SINGULAR) == -np.inf:
             warnings.warn(
                 f"The covariance of the tightest {support.sum()} of {len(X)} rows is singular, so "
                 "that distances across their plane are not measured; raise support_fraction.",
@@ -391,7 +408,8 @@ class MinCovDet(EmpiricalCovariance):
         covariance_corrected : ndarray of shape (n_features, n_features)
         """
         n, h = len(self.dist_), int(np.sum(self.support_))
-        if h < n and np.allclose(self.raw_covariance_, 0):
+        none = SINGULAR * np.var(data, axis=0) + (10 * EPS * np.abs(data).max(axis=0)) ** 2
+        if h < n and (self.raw_covariance_.diagonal() <= none).all():
             raise ValueError(
                 "The covariance matrix of the support data is equal to 0, try to increase "
                 "support_fraction"

@@ -23,9 +23,10 @@ there is no formula; kernel ridge regression of the rows X on their components Z
 
     x(z) = Σ_i d_i K(z_i, z),    (K(Z, Z) + αI) D = X.                                   (5)
 
-For a few components K_c is never formed: `_lanczos` multiplies V by it as J(K(JV)). The features of
-the linear kernel are the columns themselves. If these are fewer than the rows, not even K is
-formed: with Z = X − x̄ the v are left singular vectors of Z, and λ = σ², since K_c = ZZᵀ.
+For a few components of many rows K_c is never formed: `_lanczos` multiplies V by it as J(K(JV)). Of
+few rows `_few_pairs` finds them. The features of the linear kernel are the columns themselves. If
+these are fewer than the rows, not even K is formed: with Z = X − x̄ the v are left singular vectors
+of Z, and λ = σ², since K_c = ZZᵀ.
 
 Schölkopf, Smola, Müller, Nonlinear component analysis as a kernel eigenvalue problem (1998);
 Bakır, Weston, Schölkopf, Learning to find pre-images (2004).
@@ -43,7 +44,6 @@ from sklearn.base import (
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.extmath import svd_flip
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -66,10 +66,11 @@ from mlreplica.core.linear import checked_rows
 from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, refuse_overflow
 from mlreplica.kernel_ridge import KernelRidge
 
+from ._few_pairs import few_eigenpairs
 from ._lanczos import block_lanczos
 from ._symmetric import symmetric_times
 
-SMALL = 200  # rows up to which all eigenvectors cost no more than a few
+SMALL = 200  # rows up to which one thread of BLAS is faster than many
 SHARE = 20  # "auto" takes Lanczos for fewer components than rows / SHARE
 RESIDUAL = 1e-10  # tol=0: ‖K_c v − λ v‖ is at most so much of λ
 BLOCK = 4  # vectors that a pass of Lanczos multiplies at once
@@ -104,11 +105,11 @@ class KernelPCA(
         Learn the way back from components to rows.
     eigen_solver : {"auto", "dense", "lanczos", "arpack", "randomized"}, default="auto"
         - "auto": the singular vectors of the columns for the linear kernel of fewer columns than
-          rows; "lanczos" for fewer components than a twentieth of more than 200 rows; otherwise
-          "dense".
+          rows; "lanczos" for fewer components than a twentieth of the rows; otherwise "dense".
         - "dense": all eigenvectors, by LAPACK.
-        - "lanczos", "arpack": block Lanczos until the residual is at most `tol`. The second name
-          is that of a library with another variant of the algorithm, to the same result.
+        - "lanczos", "arpack": block Lanczos until the residual is at most `tol`; of a few hundred
+          rows a single vector that proves its eigenvalues the largest, or else "dense". The second
+          name is that of a library with another variant of the algorithm, to the same result.
         - "randomized": as many passes as `iterated_power` says, with a larger block. It takes
           the eigenvalues of largest modulus, so an indefinite kernel is an error.
     tol : float, default=0
@@ -145,7 +146,7 @@ class KernelPCA(
     gamma_ : float
         γ: `gamma`, or 1 / n_features.
     n_iter_ : int
-        Passes of block Lanczos; 1 for "dense".
+        Passes of block Lanczos; 1 where it was not needed.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -261,7 +262,6 @@ class KernelPCA(
             K = square(Z) if is_precomputed(self.kernel) else self.kernel_.block(Z, Z)
             m = symmetric_times(K, np.ones((1, len(K))))[0] / len(K)
             found = self._eigenpairs(X, K, m)
-        refuse_overflow(self, eigenvalues_=found[0], kernel_means=m)
         vars(self).update(self._attributes(X, m, *found))
         if self.fit_inverse_transform:
             self._learn_the_way_back(X, self.eigenvectors_ * np.sqrt(self.eigenvalues_))
@@ -279,7 +279,8 @@ class KernelPCA(
         order = np.argsort(-values, kind="stable")
         if self.remove_zero_eig or self.n_components is None:
             order = order[values[order] > 0.0]
-        values, V = values[order], svd_flip(u=V[:, order], v=None)[0]
+        values, V = values[order], V[:, order]
+        V *= np.sign(V[np.abs(V).argmax(axis=0), np.arange(len(order))])
         roots = np.sqrt(values)
         A = np.divide(V, roots, out=np.zeros_like(V), where=roots > 0.0)
         A -= A.mean(axis=0)
@@ -346,7 +347,7 @@ class KernelPCA(
         k = min(n, self.n_components or n)
         solver = self.eigen_solver
         if solver == "auto":
-            solver = "lanczos" if n > SMALL and k < n / SHARE else "dense"
+            solver = "lanczos" if k < n / SHARE else "dense"
         by, block, passes = np.asarray, BLOCK, None
         if solver == "randomized":
             by, block = np.abs, k + OVERSAMPLING
@@ -356,7 +357,9 @@ class KernelPCA(
             self.n_iter_ = 1
             # threads of BLAS would wait for each other more than they work
             with one_blas_thread() if n <= SMALL else nullcontext():
-                return dense(K, k, by)
+                K_c = centred(K)
+                found = few_eigenpairs(K_c, k) if solver in ("lanczos", "arpack") else None
+                return found or dense(K_c, k, by)
         start = check_random_state(self.random_state).normal(size=(n, block))
         states = block_lanczos(lambda V: times_centred(K, V), start, k, most, by)
         options = {"max_iter": self.max_iter or MAX_PASSES, "tol": self.tol or RESIDUAL}
@@ -407,11 +410,16 @@ def times_centred(K, V):
     return W.T
 
 
-def dense(K, k, size):
-    """The k eigenpairs of J K J of largest λ, or of largest |λ|."""
+def centred(K):
+    """J K J"""
     K_c = K - K.mean(axis=0)
     K_c -= K_c.mean(axis=1)[:, None]
-    n = len(K)
+    return K_c
+
+
+def dense(K_c, k, size):
+    """The k eigenpairs of largest λ, or of largest |λ|; K_c is lost."""
+    n = len(K_c)
     if k == n or size is np.abs:
         values, V = eigh(K_c, driver="evd", overwrite_a=True)
         best = np.argsort(-size(values))[:k]

@@ -3,7 +3,7 @@ r"""A symmetric matrix times a few vectors, half of it read, and once for all of
 To multiply a large matrix by a few vectors is to read it. Of K = Kᵀ it is enough to read what is
 not above the diagonal, if each K_ij is used twice as it comes by, for i > j
 
-    w_i ← w_i + K_ij v_j,    w_j ← w_j + K_ij v_i.                                       (9)
+    w_i ← w_i + K_ij v_j,    w_j ← w_j + K_ij v_i.                                      (11)
 
 Four rows are taken at a time, so that w_j is loaded and stored once for all four, and a strip of
 them stays in the first-level cache until every vector has had its turn. BLAS has this product
@@ -31,7 +31,7 @@ def symmetric_times(K, V):
 
 @kernel
 def lower_times(K, V, W, start, stop):
-    """Equation (9) for rows start ≤ i < stop of K and each row v of V, w of W"""
+    """Equation (11) for rows start ≤ i < stop of K and each row v of V, w of W"""
     for i in range(start, stop, 4):
         four = i + 4 <= stop
         if four:
