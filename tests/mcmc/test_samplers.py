@@ -573,6 +573,16 @@ print(made.cache_hits, draws.array.sum())
 """
 
 
+def test_samplers_import_neither_scipy_nor_scikit_learn():
+    text = (
+        "import sys; from mlreplica.mcmc import HMC, NUTS, Gibbs, MetropolisHastings\n"
+        "from mlreplica.mcmc import logistic_log_density\n"
+        "assert not {'numba', 'scipy', 'sklearn'} & {*sys.modules}, sorted(sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", text], env=environment, check=True, timeout=300)
+
+
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
 def test_machine_code_is_kept_on_disk(monkeypatch):
     shift = np.array([3.0, 4.0])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .hamiltonian import HMC as HMC
     from .ising import Ising as Ising
     from .logistic import BayesianLogisticRegression as BayesianLogisticRegression
-    from .logistic import logistic_log_density as logistic_log_density
+    from .logistic_density import logistic_log_density as logistic_log_density
     from .metropolis import MetropolisHastings as MetropolisHastings
     from .nuts import NUTS as NUTS
     from .parameters import cholesky as cholesky

@@ -29,8 +29,6 @@ Geyer: Practical Markov chain Monte Carlo. Statistical Science 7 (1992), 473–4
 """
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import ndtri
 
 
 def split_chains(x):
@@ -41,6 +39,8 @@ def split_chains(x):
 
 def normal_scores(x):
     """z: every number replaced by the normal quantile of its rank among all."""
+    from scipy.special import ndtri  # SciPy takes 0.2 s to import: not before it is needed
+
     if np.isnan(x).any():
         return np.full(x.shape, np.nan)
     _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
@@ -50,6 +50,8 @@ def normal_scores(x):
 
 def autocovariance(x):
     """The autocovariance of each row at the lags 0 … n − 1, by two Fourier transforms."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
     n = x.shape[1]
     size = next_fast_len(2 * n, real=True)
     waves = rfft(x - x.mean(axis=1, keepdims=True), size, axis=1)

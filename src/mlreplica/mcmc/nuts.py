@@ -166,10 +166,10 @@ def nuts_step(target, words, u, h, numbers, L, memory, max_depth, report):
 
 @kernel(borrow=True)
 def nuts_steps(
-    target, words, u, trial, numbers, counts, L, memory, h, goal, max_depth, out, stats, n, thin
-):
+    target, words, u, trial, numbers, counts, L, memory, h, report, goal, max_depth, out, stats, n,
+    thin,
+):  # fmt: skip
     """n draws, every thin-th trajectory; 1 if the density is not a number (at trial)."""
-    report = memory[SAVED + 2 * MOST_DEPTH :].reshape(-1)
     for k in range(n):
         for _ in range(thin):
             depth = nuts_step(target, words, u, h, numbers, L, memory, max_depth, report)
@@ -243,4 +243,6 @@ class NUTS(HamiltonianSampler):
 
     def steps_of(self, given, target, goal, out, stats, n, thin):
         """The kernel."""
-        return nuts_steps(target, *given, goal, int(self.max_depth), out, stats, n, thin)
+        memory = given[-2]
+        report = memory[SAVED + 2 * MOST_DEPTH :].reshape(-1)
+        return nuts_steps(target, *given, report, goal, int(self.max_depth), out, stats, n, thin)

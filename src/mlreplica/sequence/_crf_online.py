@@ -28,7 +28,7 @@ from ._minimise import CRFState
 PERCEPTRON, PASSIVE, AROW = 0, 1, 2
 
 
-@kernel(borrow=True)
+@kernel(borrow=True, part=True)
 def local_scores(indptr, columns, values, starts, labels, w, a, z, out):
     """Scores of the items a … z−1 in the first rows of `out`."""
     L = out.shape[1]
@@ -69,7 +69,7 @@ def best_labels(scores, n, T, origin, found, d, e):
     return 0
 
 
-@kernel(borrow=True)
+@kernel(borrow=True, part=True)
 def put(delta, touched, m, f, v):
     """delta[f] += v, with f on the list of what was touched; returns the list's length."""
     if delta[f] == 0.0:
@@ -230,7 +230,8 @@ def gradient_epoch(
         log_z = densities(scores[:n], f[:n], flat[: n * L])
         if not log_z > -np.inf:
             return np.nan
-        log_z += smooth_scaled(scores[:n], ones, matrices, False, f[:n], p[:n], 1.0, rows)
+        sparse = bool(0)  # no literal False: so this and `walk_scaled` compile the same code
+        log_z += smooth_scaled(scores[:n], ones, matrices, sparse, f[:n], p[:n], 1.0, rows)
         if not log_z > -np.inf:
             return np.nan
         loss += weights[s] * (log_z + shift * (n - 1) - gold)
