@@ -18,12 +18,11 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _check_sample_weight, _fit_context
 from mlreplica.core.formulas.exp import power_of_two
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import new_rows, validate_data
 
 from .nuts import NUTS
 from .parameters import real
