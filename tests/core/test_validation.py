@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from mlreplica.core import validation
 from mlreplica.core.validation import ValidatedOnce, distinct, is_plain, new_rows, validate_data
+from mlreplica.svm import LinearSVC
 
 
 class Width(BaseEstimator):
@@ -74,6 +75,13 @@ def test_what_cannot_is_refused_in_plain_words(model, rows, message):
 def test_infinities_that_cancel_in_a_sum_are_refused(model):
     with pytest.raises(ValueError, match="contains infinity"):
         new_rows(model, np.array([[np.inf, -np.inf]]))
+
+
+def test_missing_values_advise_our_classes():
+    with pytest.raises(ValueError, match=r"mlreplica\.ensemble\.HistGradientBoosting") as error:
+        LinearSVC().fit([[np.nan], [1.0]], [0, 1])
+    assert "scikit-learn.org" not in str(error.value)
+    assert "LinearSVC does not accept missing values encoded as NaN natively" in str(error.value)
 
 
 def test_sparse_rows_only_where_they_are_understood(model):

@@ -61,12 +61,15 @@ def validation_rows(X_val: Any, y_val: Any, eval_set: Any) -> tuple[Any, Any]:
 
 
 def validate_data(estimator: Any, X: Any = "no_validation", /, *args: Any, **given: Any) -> Any:
-    """scikit-learn's `validate_data`; where X holds words for numbers, their column is named."""
+    """scikit-learn's `validate_data`; words among numbers are named, and our classes advised."""
     try:
         found = validation.validate_data(estimator, X, *args, **given)
     except ValueError as error:
         if "could not convert" in str(error) or "invalid literal" in str(error):
             refuse_words(X)
+        if (peer := "sklearn.ensemble.HistGradient") in str(error):
+            advice = str(error).replace(peer, peer.replace("sklearn", "mlreplica"))
+            raise ValueError(advice.partition(" See https://")[0]) from None
         raise
     rows = found[0] if isinstance(found, tuple) else found
     if (
