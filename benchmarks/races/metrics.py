@@ -33,7 +33,9 @@ CLUSTERS = [
     "mutual_info_score",
     "normalized_mutual_info_score",
     "adjusted_mutual_info_score",
+    "fowlkes_mallows_score",
 ]
+RANKINGS = ["coverage_error", "label_ranking_average_precision_score", "label_ranking_loss"]
 
 
 def two_classes(n):
@@ -86,6 +88,13 @@ def clusters(n):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 5, n)
     return rng.normal(size=(n, 5)) + rng.normal(size=(5, 5))[labels], labels
+
+
+def ranked_labels(n):
+    """Five labels for each sample and scores that rank them."""
+    rng = np.random.default_rng(0)
+    relevant = rng.integers(0, 2, (n, 5))
+    return relevant, rng.normal(size=(n, 5)) + relevant
 
 
 def score(path, **options):
@@ -148,9 +157,16 @@ RACES = [
           for kind in ("ovr", "ovo")),
         *(race(name, probable, size) for name in ("log_loss", "brier_score_loss")),
         *(race(name, five_probabilities, size, "five classes")
-          for name in ("log_loss", "brier_score_loss", "hinge_loss")),
+          for name in ("log_loss", "brier_score_loss", "hinge_loss", "d2_log_loss_score",
+                       "d2_brier_score")),
+        race("class_likelihood_ratios", called, size),
+        race("confusion_matrix_at_thresholds", two_classes, size),
         race("hinge_loss", two_classes, size),
         *(race(name, numbers, size, readme=name == "r2_score") for name in NUMBERS),
         *(race(name, five_classes, size) for name in CLUSTERS),
     ]
-] + [race("silhouette_score", clusters, size) for size in ("100", "10000")]  # fmt: skip
+] + [
+    race(*of, size)
+    for size in ("100", "10000")
+    for of in [("silhouette_score", clusters), *((name, ranked_labels) for name in RANKINGS)]
+]  # fmt: skip

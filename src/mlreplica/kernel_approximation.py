@@ -40,7 +40,6 @@ from sklearn.base import (
 )
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -57,7 +56,7 @@ from mlreplica.core.formulas.kernel_words import (
     is_precomputed,
     square,
 )
-from mlreplica.core.validation import FLOATS, new_rows, refuse_overflow
+from mlreplica.core.validation import FLOATS, new_rows, refuse_overflow, validate_data
 
 __all__ = ["Nystroem", "RBFSampler"]
 

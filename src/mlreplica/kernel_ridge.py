@@ -49,7 +49,6 @@ from sklearn.base import (
     MultiOutputMixin,
     RegressorMixin,
 )
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -65,7 +64,7 @@ from mlreplica.core.formulas.kernel_words import (
     is_precomputed,
     square,
 )
-from mlreplica.core.validation import new_rows, refuse_overflow
+from mlreplica.core.validation import new_rows, refuse_overflow, validate_data
 
 __all__ = ["KernelRidge"]
 

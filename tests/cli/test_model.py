@@ -209,6 +209,7 @@ def test_watch_records_real_steps(tmp_path, name, pane):
     assert recording["panes"][0]["type"] == pane
     assert len(recording["runs"][0]) == told["frames"] <= told["steps"]
     assert recording["runs"][0][-1] == told["last"]
+    assert told["steps"] >= {"SVC": 10}.get(name, 2)
     for drawn in recording["panes"]:
         assert set(drawn.get("fields", ())) <= set(recording["runs"][0][0])
 

@@ -189,6 +189,19 @@ def test_a_full_disk(tmp_path, monkeypatch):
     assert result.output.strip().endswith("r.html: No space left on device.")
 
 
+def test_a_report_that_was_not_written_is_not_announced(tmp_path, monkeypatch):
+    def fail(*_):
+        raise ValueError("singular")
+
+    (tmp_path / "t.csv").write_text(CSV)
+    monkeypatch.setattr("mlreplica.linear_model.RidgeClassifier.fit", fail)
+    words = ["compare", str(tmp_path / "t.csv"), "--model", "RidgeClassifier"]
+    result = CliRunner().invoke(app, [*words, "--report", str(tmp_path / "r.html")])
+    assert not (tmp_path / "r.html").exists()
+    assert "report: none, as no model could be fitted" in result.output
+    assert "r.html" not in result.output
+
+
 def test_ctrl_c_ends_a_running_comparison_with_one_line():
     program = """
 import os, signal, threading, time

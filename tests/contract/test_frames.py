@@ -104,3 +104,35 @@ def test_transformers_give_frames(name, cls, kind):
     if kind == "pandas":
         rows = table(kind, X).set_index(np.arange(len(X)) + 100)
         assert model.transform(rows).index[0] == 100
+
+
+TAKE_WORDS = {
+    "FunctionTransformer",
+    "MissingIndicator",
+    "OneHotEncoder",
+    "OrdinalEncoder",
+    "RareCategories",
+    "TargetEncoder",
+}
+REFUSED = r"could not convert string to float: '(Paris|Rome)' in column "
+
+
+@pytest.mark.parametrize("cls", [cls for _, cls in all_estimators()], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+def test_a_column_of_words_is_named(cls, kind):
+    model = small(cls)
+    words = pd.Series(np.resize(["Paris", "London", "Rome"], len(X)), dtype=object)
+    rows = TABLES[kind][0]({"age": X[:, 0], "city": words.tolist(), "width": X[:, 1]})
+    target = np.column_stack([y, y]) if cls.__name__.startswith("MultiTask") else y + 1
+    if cls.__name__ in TAKE_WORDS:
+        model.fit(rows, target)
+        return
+    own = {
+        "DateFeatures": "'Paris' is no date",
+        "IsotonicRegression": "could not convert|should be a 1d array",  # it has one column
+    }
+    by_place = cls.__name__.startswith(("AdaBoost", "Bagging"))  # their members see no names
+    column = "1" if by_place and kind != "pyarrow" else "('city'|1)"
+    with pytest.raises(ValueError, match=own.get(cls.__name__, REFUSED + column)):
+        model.fit(rows, target)

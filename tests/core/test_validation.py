@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core import validation
-from mlreplica.core.validation import ValidatedOnce, distinct, is_plain, new_rows
+from mlreplica.core.validation import ValidatedOnce, distinct, is_plain, new_rows, validate_data
+from mlreplica.svm import LinearSVC
 
 
 class Width(BaseEstimator):
@@ -61,7 +61,9 @@ def test_large_finite_numbers_pass_though_their_sum_overflows(model):
         (np.array([[1.0, np.inf]]), "contains infinity"),
         (np.array([[-np.inf, 1.0]]), "contains infinity"),
         (X + 1j, "Complex data not supported"),
-        (np.array([["a", "b"]]), "could not convert string"),
+        (np.array([["a", "b"]]), "could not convert string to float: 'a' in column 0. Encode"),
+        ([[1.0, "b"]], "'b' in column 1. Encode words"),
+        (np.array([[1.0, "b"], [pd.NA, 2.0]], dtype=object), "'b' in column 1. Encode words"),
     ],
 )
 def test_what_cannot_is_refused_in_plain_words(model, rows, message):
@@ -73,6 +75,13 @@ def test_what_cannot_is_refused_in_plain_words(model, rows, message):
 def test_infinities_that_cancel_in_a_sum_are_refused(model):
     with pytest.raises(ValueError, match="contains infinity"):
         new_rows(model, np.array([[np.inf, -np.inf]]))
+
+
+def test_missing_values_advise_our_classes():
+    with pytest.raises(ValueError, match=r"mlreplica\.ensemble\.HistGradientBoosting") as error:
+        LinearSVC().fit([[np.nan], [1.0]], [0, 1])
+    assert "scikit-learn.org" not in str(error.value)
+    assert "LinearSVC does not accept missing values encoded as NaN natively" in str(error.value)
 
 
 def test_sparse_rows_only_where_they_are_understood(model):

@@ -1,9 +1,12 @@
 """Multi-task lasso and elastic net"""
 
 import pickle
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,12 +34,21 @@ def problem(seed=0, n=40, p=8, T=3, few=3):
     return X, X @ W + 0.3 * rng.normal(size=(n, T)) + 2.0
 
 
-def value(X, Y, model):
+def few_stored(seed=0, n=40, p=8, T=3):
+    """Sparse rows, one column of which is 1 but for rounding, and weights, one of them 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.3)
+    X[:, 1] += 5.0
+    X[:, 2] = 1.0 / 3.0
+    return X, problem(seed, n, p, T)[1] + X[:, :T], rng.integers(0, 4, n).astype(float)
+
+
+def value(X, Y, model, s=None):
     """P of (1) at a model's weights, rounded or not."""
     R, ratio = Y - X @ model.coef_.T - model.intercept_, getattr(model, "l1_ratio", 1.0)
     norms = np.linalg.norm(model.coef_, axis=0)
     penalty = ratio * norms.sum() + 0.5 * (1 - ratio) * (norms**2).sum()
-    return (R**2).sum() / (2 * len(X)) + model.alpha * penalty
+    return np.average((R**2).sum(axis=1), weights=s) / 2 + model.alpha * penalty
 
 
 def naive(X, Y, alpha, beta, sweeps=2000):
@@ -67,6 +79,64 @@ def test_the_gap_bounds_the_distance_after_every_sweep(seed, ratio, alpha):
 
 
 @settings(deadline=None, max_examples=25)
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]), st.floats(0.003, 0.5), st.booleans())
+def test_the_gap_bounds_the_distance_of_weighted_and_sparse_rows(seed, ratio, alpha, intercept):
+    X, Y, s = few_stored(seed)
+    trace = Trace()
+    exact = MultiTaskElasticNet(
+        alpha, l1_ratio=ratio, tol=1e-13, max_iter=10**5, fit_intercept=intercept
+    )
+    least = value(X, Y, exact.set_callbacks(trace).fit(sp.csr_array(X), Y, s), s)
+    assert exact.certificate_ <= exact.eps_
+    for state in trace.states:
+        assert state["objective"] - least <= state["gap"] * (1 + 1e-9) + 1e-12
+    exact.set_params(max_iter=3, tol=1e-15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        exact.fit(sp.csr_array(X), Y, s)
+    assert value(X, Y, exact, s) - least <= exact.certificate_ * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize("cls", [MultiTaskElasticNet, MultiTaskElasticNetCV])
+def test_a_weight_is_a_repetition_and_sparse_is_dense(cls, kind, intercept):
+    X, Y, s = few_stored()
+    given = {"l1_ratio": 0.6, "fit_intercept": intercept, "tol": 1e-15, "max_iter": 2000}
+    again = np.repeat(np.arange(len(X)), s.astype(int))
+    if cls is MultiTaskElasticNet:
+        given["alpha"] = 0.03
+        weighted, repeated = cls(**given), cls(**given)
+    else:
+        fold = np.arange(len(X)) % 3
+        folds = [[(np.flatnonzero(f != k), np.flatnonzero(f == k)) for k in range(3)]
+                 for f in (fold, fold[again])]  # fmt: skip
+        weighted, repeated = (cls(**given, alphas=[0.3, 0.03], cv=cv) for cv in folds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 1e-15 is out of reach
+        weighted.fit(kind(X), Y, s)
+        repeated.fit(X[again], Y[again])
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-10)
+    assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-10)
+    if cls is MultiTaskElasticNetCV:
+        assert_allclose(weighted.mse_path_, repeated.mse_path_, rtol=1e-10)
+    assert_allclose(weighted.predict(kind(X)), weighted.predict(X), rtol=1e-13)
+
+
+def test_no_sparse_column_is_stored_in_full():
+    n, p = 20_000, 20_000  # 3.2 GB, if it were
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, p), density=1e-4, rng=rng, format="csc")
+    Y = X[:, [0, 1]].toarray() + 0.01 * rng.normal(size=(n, 2))
+    tracemalloc.start()
+    model = MultiTaskLasso(1e-6).fit(X, Y)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.coef_[0, 0] > 0.1
+    assert most < 50_000_000
+
+
+@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1000), st.floats(0.01, 0.5))
 def test_optimality_conditions(seed, alpha):
     X, Y = problem(seed)
@@ -81,7 +151,7 @@ def test_optimality_conditions(seed, alpha):
 
 def test_above_the_largest_alpha_all_weights_are_zero():
     X, Y = problem()
-    top = MultiTaskProblem(X, Y, True).largest_alpha()
+    top = MultiTaskProblem(X, Y, None, True).largest_alpha()
     assert not MultiTaskLasso(1.0001 * top).fit(X, Y).coef_.any()
     assert MultiTaskLasso(0.99 * top).fit(X, Y).coef_.any()
 
@@ -104,7 +174,7 @@ def test_one_target_is_the_elastic_net():
 
 def test_columns_proved_to_be_zero_are_left_out():
     X, Y = problem(n=100, p=60)
-    prepared = MultiTaskProblem(X, Y, True)
+    prepared = MultiTaskProblem(X, Y, None, True)
     states = block_coordinate_descent(prepared, 0.2, 0.0, np.zeros((60, 3)))
     active = [next(states).active for _ in range(60)]
     assert active[0] == 60
@@ -163,7 +233,7 @@ def test_scikit_learn_chooses_the_same():
         MultiTaskElasticNet(),
         MultiTaskLasso(),
         MultiTaskElasticNetCV(cv=3, alphas=10),
-        MultiTaskLassoCV(cv=3, alphas=10),
+        MultiTaskLassoCV(cv=3, alphas=10, max_iter=10_000),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -183,6 +253,8 @@ def test_bad_input_says_what_is_wrong(cls):
         cls().fit(1e300 * X, Y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         cls().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="weights must contain at least one non-zero"):
+        cls().fit(X, Y, np.zeros(len(X)))
 
 
 def test_too_few_sweeps_are_told():

@@ -1,13 +1,16 @@
-"""Deviances, gains, the DET curve and spreads of clusters against scikit-learn's"""
+"""Deviances, gains, ranked labels, thresholds and spreads of clusters against scikit-learn's"""
 
 import warnings
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn.metrics as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.exceptions import UndefinedMetricWarning
 
 import mlreplica.metrics as ours
 
@@ -125,9 +128,165 @@ def test_spreads_of_clusters_are_scikit_learns(seed, far):
         same(name, X.tolist(), np.array(list("abcdefghijklmnop"))[labels + 2].tolist(), rtol=1e-6)
 
 
+RANKINGS = ("coverage_error", "label_ranking_average_precision_score", "label_ranking_loss")
+
+
+def ranked_row(name, y, s):
+    """One row of a score of ranked labels, by its definition."""
+    relevant, others = np.flatnonzero(y), np.flatnonzero(1 - y)
+    rank = {j: sum(s >= s[j]) for j in relevant}
+    if name == "coverage_error":
+        return max(rank.values(), default=0)
+    if len(relevant) == 0 or len(others) == 0:
+        return float(name == "label_ranking_average_precision_score")
+    if name == "label_ranking_loss":
+        return np.mean([s[j] <= s[k] for j in relevant for k in others])
+    return np.mean([sum(s[relevant] >= s[j]) / rank[j] for j in relevant])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.booleans(), st.integers(2, 6))
+def test_ranked_labels_are_scikit_learns_and_as_defined(seed, ties, m):
+    rng = np.random.default_rng(seed)
+    y, s, w = rng.integers(0, 2, (8, m)), rng.normal(size=(8, m)), rng.random(8)
+    y[0], y[1] = 0, 1
+    s = np.round(s) if ties else s
+    for name in RANKINGS:
+        same(name, y, s)
+        same(name, y.tolist(), s.tolist(), sample_weight=w)
+        rows = [ranked_row(name, *row) for row in zip(y, s, strict=True)]
+        found = getattr(ours, name)(y, s, sample_weight=w)
+        assert_allclose(found, np.average(rows, weights=w), rtol=1e-13)
+        if name != "coverage_error":
+            same(name, sp.csr_array(y), s)
+    same("label_ranking_average_precision_score", np.array([[1], [0]]), np.array([[0.2], [0.3]]))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10_000), st.booleans())
+def test_counts_at_thresholds_are_scikit_learns_and_as_defined(seed, weighted):
+    rng = np.random.default_rng(seed)
+    y, s = rng.permutation(np.arange(30) % 2), np.round(rng.normal(size=30), 1)
+    w = rng.integers(0, 4, 30).astype(float) if weighted else None
+    same("confusion_matrix_at_thresholds", y, s, sample_weight=w)
+    same("confusion_matrix_at_thresholds", np.array(["a", "b"])[y], s, pos_label="b")
+    tns, fps, fns, tps, at = ours.confusion_matrix_at_thresholds(y, s, sample_weight=w)
+    for i, threshold in enumerate(at):
+        C = ours.confusion_matrix(y, s >= threshold, sample_weight=w, labels=[0, 1])
+        assert_allclose([tns[i], fps[i], fns[i], tps[i]], C.ravel())
+    same("metric_at_thresholds", y, s, ours.accuracy_score, sample_weight=w)
+    several = {"labels": [0, 1], "average": None}
+    same("metric_at_thresholds", y.tolist(), s, ours.recall_score, metric_params=several)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(2, 5), st.booleans())
+def test_d2_of_probabilities_is_scikit_learns_and_as_defined(seed, k, weighted):
+    rng = np.random.default_rng(seed)
+    y, P = rng.permutation(np.arange(20) % k), rng.dirichlet(np.ones(k), 20)
+    w = rng.random(20) if weighted else None
+    P[0] = np.eye(k)[0]
+    for name in ("d2_log_loss_score", "d2_brier_score"):
+        same(name, y, P, sample_weight=w)
+        same(name, np.array(list("abcde"))[y], P.tolist(), sample_weight=w)
+        if k > 2:
+            same(name, y[y < k - 1], P[y < k - 1], labels=range(k))
+        same(name, y % 2, P[:, 0], sample_weight=w)
+        same(name, [0], [0.3])
+        shares = np.tile(np.average(np.eye(k)[y], axis=0, weights=w), (20, 1))
+        loss = getattr(ours, {"d2_log_loss_score": "log_loss"}.get(name, "brier_score_loss"))
+        top, bottom = loss(y, P, sample_weight=w), loss(y, shares, sample_weight=w)
+        assert_allclose(getattr(ours, name)(y, P, sample_weight=w), 1 - top / bottom, rtol=1e-10)
+        assert_allclose(getattr(ours, name)(y, shares, sample_weight=w), 0.0, atol=1e-12)
+    same("d2_brier_score", np.array(["no", "yes"])[y % 2], P[:, 0], pos_label="no")
+    with pytest.warns(FutureWarning, match="y_pred"):
+        assert ours.d2_log_loss_score(y, y_pred=P) == ours.d2_log_loss_score(y, P)
+    with pytest.raises(ValueError, match="Cannot use both"):
+        ours.d2_log_loss_score(y, P, y_pred=P)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000))
+def test_pairs_and_biclusters_are_scikit_learns_and_as_defined(seed):
+    rng = np.random.default_rng(seed)
+    t, p = rng.integers(0, 4, 20), rng.integers(0, 4, 20)
+    same("fowlkes_mallows_score", t, p)
+    same("fowlkes_mallows_score", t.astype(str), p)
+    same("fowlkes_mallows_score", np.arange(20), p)
+    both = [(a == b, c == d) for (a, c), (b, d) in combinations(zip(t, p, strict=True), 2)]
+    tp = sum(x and y for x, y in both)
+    expected = tp / np.sqrt(sum(x for x, _ in both) * sum(y for _, y in both))
+    assert_allclose(ours.fowlkes_mallows_score(t, p), expected)
+    a, b = ((rng.random((k, 6)) < 0.6, rng.random((k, 5)) < 0.6) for k in rng.integers(1, 5, 2))
+    for rows, columns in (a, b):
+        rows[:, 0] = columns[:, 0] = True  # none is empty
+    same("consensus_score", a, b)
+    same("consensus_score", tuple(x.tolist() for x in a), b)
+    cells = [[{*product(*map(np.flatnonzero, pair))} for pair in zip(*x, strict=True)]
+             for x in (a, b)]  # fmt: skip
+    few, many = sorted(cells, key=len)
+    best = max(
+        sum(len(x & y) / len(x | y) for x, y in zip(few, order, strict=False))
+        for order in permutations(many)
+    )
+    assert_allclose(ours.consensus_score(a, b), best / max(map(len, cells)))
+
+    def alike(rows, columns, other_rows, other_columns):
+        return np.mean(rows == other_rows) * np.mean(columns == other_columns)
+
+    same("consensus_score", a, b, similarity=alike)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.booleans())
+def test_likelihood_ratios_are_scikit_learns_and_as_defined(seed, weighted):
+    rng = np.random.default_rng(seed)
+    y, f = rng.permutation(np.arange(20) % 2), rng.permutation(np.arange(20) % 2)
+    y[:4], f[:4] = [0, 0, 1, 1], [0, 1, 0, 1]  # so that every count is above 0
+    w = 0.1 + rng.random(20) if weighted else None
+    same("class_likelihood_ratios", y, f, sample_weight=w)
+    same("class_likelihood_ratios", np.array(["a", "b"])[y], np.array(["a", "b"])[f].tolist())
+    same("class_likelihood_ratios", y, f, labels=[1, 0])
+    mean = lambda x, on: np.average(x[on], weights=None if w is None else w[on])
+    plus = mean(f == 1, y == 1) / mean(f == 1, y == 0)
+    minus = mean(f == 0, y == 1) / mean(f == 0, y == 0)
+    found = ours.class_likelihood_ratios(y, f, sample_weight=w)
+    assert_allclose(found, (plus, minus))
+
+
+@pytest.mark.parametrize(
+    ("y", "f", "given", "expected", "told"),
+    [
+        ([0, 1, 1], [0, 1, 0], np.nan, (np.nan, 0.5), "ill-defined and set to `np.nan`"),
+        ([0, 1, 1], [0, 1, 0], 1.0, (1.0, 0.5), "ill-defined and set to `1.0`"),
+        ([0, 1], [0, 0], {"LR+": np.inf, "LR-": 0.5}, (np.inf, 1.0), "No samples were predicted"),
+        ([0, 1], [1, 1], {"LR+": 2.0, "LR-": 0.5}, (1.0, 0.5), "`negative.* set to `0.5`"),
+        ([0, 0], [0, 1], np.nan, (np.nan, np.nan), "No samples of the positive class"),
+    ],
+    ids=["no false positive", "replaced", "no positive call", "no negative call", "no positive"],
+)
+def test_likelihood_ratios_that_are_not_defined(y, f, given, expected, told):
+    with pytest.warns(UndefinedMetricWarning, match=told):
+        found = ours.class_likelihood_ratios(y, f, replace_undefined_by=given)
+    assert_allclose(found, expected)
+
+
 @pytest.mark.parametrize(
     ("name", "args", "kwargs"),
     [
+        ("coverage_error", ([0, 1], [0.1, 0.2]), {}),
+        ("coverage_error", ([[0, 1, 1]], [[0.1, 0.2]]), {}),
+        ("coverage_error", ([[0, 1], [2, 1]], [[0.1, 0.2]] * 2), {}),
+        ("label_ranking_loss", ([[0], [1]], [[0.1], [0.2]]), {}),
+        ("label_ranking_loss", ([[0, 1]] * 3, [[0.1, 0.2]] * 2), {}),
+        ("label_ranking_average_precision_score", ([[0, 1], [2, 1]], [[0.1, 0.2]] * 2), {}),
+        ("confusion_matrix_at_thresholds", ([0, 1, 2], [0.1, 0.2, 0.3]), {}),
+        ("metric_at_thresholds", ([0, 1], [0.1, np.nan], ours.accuracy_score), {}),
+        ("d2_brier_score", ([0, 1], [0.1, 1.3]), {}),
+        ("d2_log_loss_score", ([0, 0], [0.1, 0.3]), {}),
+        ("d2_log_loss_score", ([0, 1, 2], [[0.1, 0.9]] * 3), {}),
+        ("class_likelihood_ratios", ([0, 1, 2], [0, 1, 1]), {}),
+        ("class_likelihood_ratios", ([[0, 1]], [[1, 1]]), {}),
         ("mean_squared_log_error", ([-2.0, 1.0], [1.0, 1.0]), {}),
         ("mean_tweedie_deviance", ([0.0, 1.0], [1.0, 1.0]), {"power": 2}),
         ("mean_tweedie_deviance", ([-1.0, 1.0], [1.0, 1.0]), {"power": 1}),
@@ -168,3 +327,14 @@ def test_scorers_are_there():
     assert "mean_pinball_loss" in repr(score)
     assert ours.get_scorer("accuracy") is not None
     assert "r2" in ours.get_scorer_names()
+
+
+def test_a_single_class_and_wrong_replacements_are_told():
+    with pytest.raises(ValueError, match="name them by `labels`"):
+        ours.class_likelihood_ratios([1, 1], [1, 1])
+    with pytest.raises(ValueError, match="`replace_undefined_by` needs to be in the form"):
+        ours.class_likelihood_ratios([1, 0], [1, 0], replace_undefined_by={"LR+": 0.5, "LR-": 0})
+
+
+def test_every_public_name_of_scikit_learn_is_here():
+    assert set(theirs.__all__) <= set(ours.__all__)

@@ -457,6 +457,20 @@ def test_callbacks_see_every_block_of_all_machines():
     assert all(a["dual"] <= b["dual"] for a, b in zip(trace.states, trace.states[1:], strict=False))
 
 
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_one_block_is_watched_pair_by_pair_and_ends_as_unwatched(C):
+    X, y = sample(100)
+    trace, plain = Trace(), SVC(C=C).fit(X, y)
+    model = SVC(C=C).set_callbacks(trace).fit(X, y)
+    assert model.n_iter_.tolist() == plain.n_iter_.tolist()
+    assert_allclose(model.decision_function(X), plain.decision_function(X), rtol=1e-9)
+    pairs = [state["pairs"] for state in trace.states]
+    assert pairs[:8] == list(range(8))
+    assert pairs[-1] == plain.n_iter_[0]
+    assert len(pairs) < 100
+    assert all(a["dual"] <= b["dual"] for a, b in zip(trace.states, trace.states[1:], strict=False))
+
+
 @pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
 @pytest.mark.parametrize("load", [load_iris, lambda **_: sample(200)])
 def test_probabilities_are_close_to_scikit_learn(load):

@@ -161,7 +161,7 @@ def run_comparison(table, choices, file, report, resume, as_json, **how):
 
         show_leaderboard(result, console := Console())
         if report:
-            line(console, f"report: {report}")
+            line(console, f"report: {result.get('report', 'none, as no model could be fitted')}")
 
     def stop():
         """At Ctrl-C: the leaderboard so far, and all fits kept to go on from."""

@@ -43,12 +43,13 @@ from scipy.sparse.linalg import LinearOperator, eigsh, lobpcg
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import as_float_array, check_random_state, check_symmetric
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import KERNEL_PARAMS, Interval, StrOptions, _fit_context, validate_params
 from mlreplica.core.formulas.kernels import RBF
 from mlreplica.core.iterate import say
+from mlreplica.core.validation import validate_data
 
 from .kmeans.estimator import KMeans
 

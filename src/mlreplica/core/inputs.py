@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.utils.validation import (
-    check_array,
-    validate_data,
-)
+from sklearn.utils.validation import check_array
 
 from mlreplica.core.compat import (
     _check_categorical_features,
@@ -20,7 +17,7 @@ from mlreplica.core.compat import (
     is_scalar_nan,
 )
 
-from .validation import FLOATS
+from .validation import FLOATS, validate_data
 
 
 class Inputs:

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import _check_sample_weight
-from mlreplica.core.validation import FLOATS, is_plain, is_plain_array, new_rows
+from mlreplica.core.validation import FLOATS, is_plain, is_plain_array, new_rows, validate_data
 
 SPARSE = ["csr", "csc", "coo"]
 

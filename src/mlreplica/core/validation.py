@@ -7,11 +7,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import validation
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compile.threads import n_threads, run, split
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+OTHER = {"skip_check_array", "validate_separately"}  # with these, X need not be numbers
 FEW = 64  # numbers that Python adds up sooner than NumPy
 
 PLAIN = (bool, int, float, str, type(None))
@@ -56,6 +58,45 @@ def validation_rows(X_val: Any, y_val: Any, eval_set: Any) -> tuple[Any, Any]:
             "validated on."
         )
     return pairs[-1][0], pairs[-1][1]
+
+
+def validate_data(estimator: Any, X: Any = "no_validation", /, *args: Any, **given: Any) -> Any:
+    """scikit-learn's `validate_data`; words among numbers are named, and our classes advised."""
+    try:
+        found = validation.validate_data(estimator, X, *args, **given)
+    except ValueError as error:
+        if "could not convert" in str(error) or "invalid literal" in str(error):
+            refuse_words(X)
+        if (peer := "sklearn.ensemble.HistGradient") in str(error):
+            advice = str(error).replace(peer, peer.replace("sklearn", "mlreplica"))
+            raise ValueError(advice.partition(" See https://")[0]) from None
+        raise
+    rows = found[0] if isinstance(found, tuple) else found
+    if (
+        getattr(rows, "dtype", None) == np.dtype(object)
+        and OTHER.isdisjoint(given)
+        and str(given.get("dtype", "numeric")) == "numeric"
+    ):
+        refuse_words(X)  # of polars and pyarrow, which scikit-learn lets pass
+    return found
+
+
+def refuse_words(X: Any) -> None:
+    """Raise for the first column of X, a table or rows, that holds words."""
+    if isinstance(X, str):  # only y is validated
+        return
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow; pandas and polars
+    table = np.array(X, dtype=object, ndmin=2) if names is None else X
+    for name in range(table.shape[1]) if names is None else names:
+        try:
+            np.asarray(table[:, name] if names is None else table[name], dtype=float)
+        except TypeError:  # neither a number nor a word
+            continue
+        except ValueError as error:
+            raise ValueError(
+                f"{error} in column {name!r}. Encode words as numbers, by OneHotEncoder or "
+                "OrdinalEncoder in a ColumnTransformer; `mlreplica compare` does so by itself."
+            ) from None
 
 
 def new_rows(estimator: Any, X: Any, *, accept_sparse: bool | str | list[str] = False) -> Any:

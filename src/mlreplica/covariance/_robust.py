@@ -32,14 +32,13 @@ import numpy as np
 from scipy import linalg
 from scipy.stats import chi2
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _fit_context
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import run
 from mlreplica.core.linalg import EPS
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, validate_data
 
 from ._empirical import EmpiricalCovariance, empirical_covariance, squared_distances
 

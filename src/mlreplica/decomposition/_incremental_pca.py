@@ -22,7 +22,6 @@ import numpy as np
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _fit_context
@@ -30,7 +29,7 @@ from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.linear import checked_rows
 from mlreplica.core.rows.axes import SAFE, eigenpairs, fixed_signs
 from mlreplica.core.rows.walk import WIDE, is_sparse
-from mlreplica.core.validation import FLOATS, ValidatedOnce
+from mlreplica.core.validation import FLOATS, ValidatedOnce, validate_data
 
 from ._projection import GaussianProjection, lost_noise
 

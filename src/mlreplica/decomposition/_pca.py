@@ -34,7 +34,6 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, RealNotInt, StrOptions, _fit_context
@@ -52,7 +51,13 @@ from mlreplica.core.rows.axes import (
 )
 from mlreplica.core.rows.products import Products
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, refuse_overflow
+from mlreplica.core.validation import (
+    FLOATS,
+    ValidatedOnce,
+    is_plain_array,
+    refuse_overflow,
+    validate_data,
+)
 
 from ._bidiagonal import BLOCK, block_bidiagonal
 from ._loadings import Loadings

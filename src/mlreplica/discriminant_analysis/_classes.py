@@ -5,11 +5,10 @@ from numbers import Real
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.linear import checked_weights, forget_names
 from mlreplica.core.rows.axes import inverse_deviations, moments_of
-from mlreplica.core.validation import FLOATS, distinct, is_plain
+from mlreplica.core.validation import FLOATS, distinct, is_plain, validate_data
 from mlreplica.covariance import LedoitWolf, ShrunkCovariance
 
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, check_scalar, validate_data
+from sklearn.utils.validation import check_is_fitted, check_scalar
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -25,6 +25,7 @@ from mlreplica.core.compat import (
     _num_features,
     _routing_enabled,
 )
+from mlreplica.core.validation import validate_data
 
 from ._selector import SelectorMixin, importances_of
 

@@ -36,10 +36,11 @@ import numpy as np
 from scipy import linalg
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import HasMethods, Interval, StrOptions, _fit_context
+from mlreplica.core.validation import validate_data
 from mlreplica.covariance import ledoit_wolf
 from mlreplica.linear_model import LassoCV
 

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -36,6 +36,7 @@ from mlreplica.core.compat import (
     _routing_enabled,
     _safe_indexing,
 )
+from mlreplica.core.validation import validate_data
 
 from ._from_model import example_estimator, has_method
 from ._selector import SelectorMixin, importances_of

@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, metadata_routing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import (
     Interval,
@@ -26,6 +26,7 @@ from mlreplica.core.compat import (
     _safe_indexing,
     _safe_split,
 )
+from mlreplica.core.validation import validate_data
 
 from ._rfe import RFE, eliminate
 

@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_array, get_tags, safe_sqr
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import (
     _check_feature_names_in,
     _get_output_config,
     _safe_indexing,
 )
-from mlreplica.core.validation import FLOATS, is_finite
+from mlreplica.core.validation import FLOATS, is_finite, validate_data
 
 
 class SelectorMixin(TransformerMixin, metaclass=ABCMeta):

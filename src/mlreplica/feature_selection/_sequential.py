@@ -16,7 +16,7 @@ from sklearn.model_selection import check_cv, cross_val_score
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -29,6 +29,7 @@ from mlreplica.core.compat import (
     _safe_indexing,
     _safe_split,
 )
+from mlreplica.core.validation import validate_data
 
 from ._from_model import example_estimator
 from ._selector import SelectorMixin

@@ -27,12 +27,12 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import HasMethods, Interval, _fit_context
 from mlreplica.core.compile.threads import run
-from mlreplica.core.validation import distinct
+from mlreplica.core.validation import distinct, validate_data
 from mlreplica.linear_model import lasso_path
 
 from ._selector import SelectorMixin, importances_of

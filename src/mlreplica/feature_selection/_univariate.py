@@ -8,11 +8,11 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
-from mlreplica.core.validation import is_plain
+from mlreplica.core.validation import is_plain, validate_data
 
 from ._scores import f_classif
 from ._selector import SelectorMixin

@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _fit_context
 from mlreplica.core.rows.classes import ClassMoments
-from mlreplica.core.validation import ValidatedOnce, is_plain_array
+from mlreplica.core.validation import ValidatedOnce, is_plain_array, validate_data
 
 from ._selector import SelectorMixin
 

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -12,7 +12,7 @@ from mlreplica.core.compat import (
     _check_feature_names_in,
     _fit_context,
 )
-from mlreplica.core.validation import ValidatedOnce
+from mlreplica.core.validation import ValidatedOnce, validate_data
 
 from ._gaps import gaps_of, is_plain_with_nan, may_be_nan, refuse_other_types
 

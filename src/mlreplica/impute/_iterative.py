@@ -27,7 +27,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -40,7 +40,7 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import say, speaks
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, validate_data
 
 from ._evidence import RidgeFit, RowSums, truncated_normal
 from ._gaps import gaps_of, is_plain_with_nan, refuse_other_types

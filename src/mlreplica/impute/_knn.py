@@ -16,7 +16,7 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -29,7 +29,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.space.walk import before, insert
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, validate_data
 
 from ._imputer import Imputer
 

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -20,7 +20,7 @@ from mlreplica.core.compat import (
     _fit_context,
     is_scalar_nan,
 )
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, validate_data
 
 from ._gaps import gaps_of, is_plain_with_nan, may_be_nan, refuse_other_types
 from ._imputer import Imputer

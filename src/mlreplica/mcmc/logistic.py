@@ -12,11 +12,10 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _check_sample_weight, _fit_context
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import new_rows, validate_data
 
 from .logistic_density import logistic_log_density, multinomial_log_density
 from .nuts import NUTS

@@ -28,13 +28,12 @@ import numpy as np
 from scipy import linalg
 from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import svd_flip
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, _check_sample_weight, _fit_context
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import one_blas_thread
-from mlreplica.core.validation import new_rows, refuse_overflow
+from mlreplica.core.validation import new_rows, refuse_overflow, validate_data
 
 from .parameters import Layout, positive, real
 from .posterior import PosteriorModel

@@ -11,6 +11,7 @@ from mlreplica.core.lazy import lazy
 if TYPE_CHECKING:
     from sklearn.metrics import ConfusionMatrixDisplay as ConfusionMatrixDisplay
     from sklearn.metrics import DetCurveDisplay as DetCurveDisplay
+    from sklearn.metrics import DistanceMetric as DistanceMetric
     from sklearn.metrics import PrecisionRecallDisplay as PrecisionRecallDisplay
     from sklearn.metrics import PredictionErrorDisplay as PredictionErrorDisplay
     from sklearn.metrics import RocCurveDisplay as RocCurveDisplay
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from . import cluster as cluster
     from . import pairwise as pairwise
+    from ._biclusters import consensus_score as consensus_score
     from ._classification import accuracy_score as accuracy_score
     from ._classification import balanced_accuracy_score as balanced_accuracy_score
+    from ._classification import class_likelihood_ratios as class_likelihood_ratios
     from ._classification import cohen_kappa_score as cohen_kappa_score
     from ._classification import confusion_matrix as confusion_matrix
     from ._classification import hamming_loss as hamming_loss
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from ._cluster import adjusted_mutual_info_score as adjusted_mutual_info_score
     from ._cluster import adjusted_rand_score as adjusted_rand_score
     from ._cluster import completeness_score as completeness_score
+    from ._cluster import fowlkes_mallows_score as fowlkes_mallows_score
     from ._cluster import homogeneity_completeness_v_measure as homogeneity_completeness_v_measure
     from ._cluster import homogeneity_score as homogeneity_score
     from ._cluster import mutual_info_score as mutual_info_score
@@ -54,9 +58,16 @@ if TYPE_CHECKING:
     from ._gain import dcg_score as dcg_score
     from ._gain import ndcg_score as ndcg_score
     from ._gain import top_k_accuracy_score as top_k_accuracy_score
+    from ._multilabel import coverage_error as coverage_error
+    from ._multilabel import (
+        label_ranking_average_precision_score as label_ranking_average_precision_score,
+    )
+    from ._multilabel import label_ranking_loss as label_ranking_loss
     from ._precision_recall import average_precision_score as average_precision_score
     from ._precision_recall import precision_recall_curve as precision_recall_curve
     from ._probability import brier_score_loss as brier_score_loss
+    from ._probability import d2_brier_score as d2_brier_score
+    from ._probability import d2_log_loss_score as d2_log_loss_score
     from ._probability import hinge_loss as hinge_loss
     from ._probability import log_loss as log_loss
     from ._ranking import auc as auc
@@ -90,6 +101,8 @@ if TYPE_CHECKING:
     from ._set_wise import recall_score as recall_score
     from ._silhouette import silhouette_samples as silhouette_samples
     from ._silhouette import silhouette_score as silhouette_score
+    from ._thresholds import confusion_matrix_at_thresholds as confusion_matrix_at_thresholds
+    from ._thresholds import metric_at_thresholds as metric_at_thresholds
     from .pairwise import euclidean_distances as euclidean_distances
     from .pairwise import nan_euclidean_distances as nan_euclidean_distances
     from .pairwise import pairwise_distances as pairwise_distances

@@ -11,6 +11,7 @@ from sklearn.utils.sparsefuncs import count_nonzero
 
 from mlreplica.core.compat import (
     Interval,
+    Options,
     StrOptions,
     _num_samples,
 )
@@ -211,6 +212,92 @@ def balanced_accuracy_score(y_true, y_pred, *, sample_weight=None, adjusted=Fals
         chance = 1 / np.count_nonzero(seen)
         score = (score - chance) / (1 - chance)
     return float(score)
+
+
+def replacements(given):
+    """What to return for LR+ and for LR− where they are not defined."""
+    if not isinstance(given, dict):
+        return given, given
+    above, below = given.get("LR+"), given.get("LR-")
+    if not (isinstance(above, Real) and isinstance(below, Real)) or above < 1 or not (
+        np.isnan(below) or 0 <= below <= 1
+    ):  # fmt: skip
+        raise ValueError(
+            "The dictionary passed as `replace_undefined_by` needs to be in the form "
+            "{'LR+': at least 1 or nan, 'LR-': from 0 to 1 or nan}; got "
+            f"{given}."
+        )
+    return above, below
+
+
+def undefined(what, value):
+    """Warn that a ratio has no denominator."""
+    warnings.warn(
+        f"{what} set to `{'np.nan' if np.isnan(value) else value}`. Use the "
+        "`replace_undefined_by` param to control this.",
+        UndefinedMetricWarning,
+        stacklevel=4,
+    )
+
+
+@checked(PAIR | {"labels": ["array-like", None],
+                 "replace_undefined_by": [Options(Real, {1.0, np.nan}), dict]})  # fmt: skip
+def class_likelihood_ratios(
+    y_true, y_pred, *, labels=None, sample_weight=None, replace_undefined_by=np.nan
+):
+    """How much a positive and a negative call change the odds of the positive class.
+
+    LR+ = (tp/P) / (fp/N) and LR− = (fn/P) / (tn/N): whatever the share of positives, the odds after
+    a call are those before times this factor.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Two classes, of which the second is positive.
+    labels : array-like, default=None
+        The negative and the positive class.
+    sample_weight : array-like of shape (n_samples,), default=None
+    replace_undefined_by : {1.0, np.nan} or dict {"LR+": …, "LR-": …}, default=np.nan
+        What to return where fp or tn is 0.
+
+    Returns
+    -------
+    ratios : tuple (LR+, LR−) of floats
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import class_likelihood_ratios
+    >>> class_likelihood_ratios([0, 1, 0, 1, 0], [1, 1, 0, 0, 0])
+    (1.5, 0.75)
+    """
+    above, below = replacements(replace_undefined_by)
+    seen, _ = look(y_true, y_pred, sample_weight)
+    kind = "multilabel-indicator" if isinstance(seen, Indicator) else seen.kind
+    if kind != "binary":
+        raise ValueError(
+            "class_likelihood_ratios only supports binary classification problems, got targets of "
+            f"type: {kind}"
+        )
+    both = seen.labels if labels is None else labels
+    if len(both) != 2:
+        raise ValueError(f"Likelihood ratios need two classes, got {both}; name them by `labels`.")
+    C = confusion_matrix(y_true, y_pred, labels=both, sample_weight=sample_weight)
+    tn, fp, fn, tp = C.ravel().tolist()
+    P, N = tp + fn, tn + fp
+    if P == 0:
+        undefined("No samples of the positive class are present in `y_true`. Ratios are", np.nan)
+    plus = minus = np.nan
+    if fp == 0:
+        why = "`positive_likelihood_ratio` is " + ("ill-defined and" if tp else "")
+        none = "" if tp else "No samples were predicted for the positive class and "
+        undefined(none + why.strip(), plus := above)
+    elif P:
+        plus = (tp * N) / (fp * P)
+    if tn == 0:
+        undefined("`negative_likelihood_ratio` is ill-defined and", minus := below)
+    elif P:
+        minus = (fn * N) / (tn * P)
+    return float(plus), float(minus)
 
 
 @checked(PAIR | {"y_true": ARRAY, "y_pred": ARRAY})

@@ -242,6 +242,28 @@ def adjusted_rand_score(labels_true, labels_pred):
     return 2.0 * (tp * tn - fn * fp) / ((tp + fn) * (fn + tn) + (tp + fp) * (fp + tn))
 
 
+@checked(PAIR)
+def fowlkes_mallows_score(labels_true, labels_pred):
+    """Geometric mean of precision and recall over the pairs of samples put together.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    score : float
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import fowlkes_mallows_score
+    >>> round(fowlkes_mallows_score([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.7071
+    """
+    (_, fp), (fn, tp) = pair_confusion_matrix(labels_true, labels_pred).tolist()
+    return float(np.sqrt(tp / (tp + fp)) * np.sqrt(tp / (tp + fn))) if tp else 0.0
+
+
 @checked(PAIR | {"beta": [Interval(Real, 0, None, closed="left")]})
 def homogeneity_completeness_v_measure(labels_true, labels_pred, *, beta=1.0):
     """Homogeneity MI/H_true, completeness MI/H_pred and their weighted harmonic mean.

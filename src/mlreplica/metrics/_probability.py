@@ -5,7 +5,11 @@ the true class minus the best of the others,
 
     log loss = ⟨−log p⟩      Brier = ⟨Σ_c ([y = c] − p_c)²⟩      hinge = ⟨max(0, 1 − m)⟩    (1)
 
-The first two are proper: no other probabilities than the true ones do better on average.
+The first two are proper: no other probabilities than the true ones do better on average. D² is
+the share of the loss of a constant prediction, the classes' frequencies q, that is taken away:
+
+    D² = 1 − loss(p) / loss(q)                                                              (2)
+    log loss(q) = −Σ_c q_c log q_c      Brier(q) = Σ_c q_c (1 − q_c)
 """
 
 from __future__ import annotations
@@ -14,15 +18,19 @@ import warnings
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import check_array, check_consistent_length
 
 from mlreplica.core.compat import (
     Hidden,
     StrOptions,
+    _num_samples,
 )
 from mlreplica.core.compat import _classification as reference
 from mlreplica.core.compile.jit import kernel
+from mlreplica.core.validation import distinct
 
+from ._deviance import TOO_FEW
 from ._inputs import LARGE, checked, integers, is_plain, is_weight, mean
 from ._ranking import binary
 
@@ -101,6 +109,23 @@ def are_probabilities(P):
     return P.ndim == 1 or bool(np.all(np.abs(P @ np.ones(P.shape[1]) - 1) <= 1e-8))
 
 
+def renamed(y_proba, y_pred):
+    """The probabilities, by their new or by their former name."""
+    if isinstance(y_pred, str) and y_pred == "deprecated":
+        return y_proba
+    if y_proba is not None:
+        raise ValueError(
+            "Cannot use both `y_pred` and `y_proba`. `y_pred` is deprecated, use `y_proba` instead."
+        )
+    warnings.warn(
+        "`y_pred` was renamed to `y_proba` in version 1.9 and will be removed in 1.11. Use "
+        "`y_proba` instead.",
+        FutureWarning,
+        stacklevel=4,
+    )
+    return y_pred
+
+
 @checked(
     PROBABLE
     | {
@@ -137,19 +162,7 @@ def log_loss(
     >>> round(log_loss([1, 0, 0, 1], [[0.1, 0.9], [0.9, 0.1], [0.8, 0.2], [0.35, 0.65]]), 4)
     0.2162
     """
-    if not (isinstance(y_pred, str) and y_pred == "deprecated"):
-        if y_proba is not None:
-            raise ValueError(
-                "Cannot use both `y_pred` and `y_proba`. `y_pred` is deprecated, use `y_proba` "
-                "instead."
-            )
-        warnings.warn(
-            "`y_pred` was renamed to `y_proba` in version 1.9 and will be removed in 1.11. Use "
-            "`y_proba` instead.",
-            FutureWarning,
-            stacklevel=3,
-        )
-        y_proba = y_pred
+    y_proba = renamed(y_proba, y_pred)
     w, p = sample_weight, None
     if labels is None:
         if (top := two_columns(y_true, y_proba, w)) is not None:
@@ -224,6 +237,91 @@ def brier_score_loss(
         errors, classes = ((Y.astype(P.dtype) - P) ** 2).sum(axis=1), P.shape[1]
     half = classes < 3 if isinstance(scale_by_half, str) else scale_by_half
     return mean(errors, None if w is None else np.asarray(w)) * (0.5 if half else 1.0)
+
+
+def frequencies(y_true, w):
+    """The share of each class, or of each label of an indicator."""
+    y = np.asarray(y_true)
+    if y.ndim == 2 and y.shape[1] > 1:
+        return np.average(y, axis=0, weights=w)
+    q = np.bincount(distinct(y.ravel())[1], w)
+    return q / q.sum()
+
+
+def explained(loss, of_frequencies):
+    """Equation (2)."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # a single class
+        return float(1.0 - np.float64(loss) / of_frequencies)
+
+
+def enough(y_true, y_proba, w):
+    """Whether there are two samples to compare."""
+    check_consistent_length(y_proba, y_true, w)
+    if _num_samples(y_proba) < 2:
+        warnings.warn(TOO_FEW, UndefinedMetricWarning, stacklevel=4)
+        return False
+    return True
+
+
+@checked(
+    PROBABLE | {"y_proba": ["array-like"], "pos_label": [Real, str, "boolean", None]},
+)
+def d2_brier_score(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None):
+    """Share of the Brier score of the classes' frequencies that the probabilities take away.
+
+    1 − Brier(p) / Brier(frequencies): 1 at best, 0 for a model that knows the frequencies only.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or label indicator
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    sample_weight : array-like of shape (n_samples,), default=None
+    pos_label : int, float, bool or str, default=None
+        The class that a vector of probabilities is about.
+    labels : array-like, default=None
+        The classes, where y_true does not hold them all.
+
+    Returns
+    -------
+    score : float
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import d2_brier_score
+    >>> round(d2_brier_score([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3]), 4)
+    0.85
+    """
+    if not enough(y_true, y_proba, sample_weight):
+        return float("nan")
+    loss = brier_score_loss(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels,
+        scale_by_half=False,
+    )  # fmt: skip
+    q = frequencies(y_true, sample_weight)
+    return explained(loss, q @ (1.0 - q))
+
+
+@checked(PROBABLE | {"y_proba": ["array-like", Hidden(None)], "y_pred": ["array-like", str]})
+def d2_log_loss_score(
+    y_true, y_proba=None, *, sample_weight=None, labels=None, y_pred="deprecated"
+):
+    """Share of the log loss of the classes' frequencies that the probabilities take away.
+
+    Parameters as for `log_loss`.
+
+    Examples
+    --------
+    >>> from mlreplica.metrics import d2_log_loss_score
+    >>> round(d2_log_loss_score([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3]), 4)
+    0.7149
+    """
+    y_proba = renamed(y_proba, y_pred)
+    if not enough(y_true, y_proba, sample_weight):
+        return float("nan")
+    loss = log_loss(y_true, y_proba, sample_weight=sample_weight, labels=labels)
+    q = frequencies(y_true, sample_weight)
+    tiny = np.finfo(np.float64).eps
+    return explained(loss, -(q @ np.log(np.clip(q, tiny, 1 - tiny))))
 
 
 @checked(PROBABLE | {"pred_decision": ["array-like"]})

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.cluster import KMeans, kmeans_plusplus
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
+from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, validate_data
 
 from .em import (
     Bells,

@@ -8,10 +8,10 @@ Column j has the categories 0, …, c_j − 1. With N_kjt the rows of class k th
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils.validation import check_non_negative, validate_data
+from sklearn.utils.validation import check_non_negative
 
 from mlreplica.core.compat import Interval
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import FLOATS, new_rows, validate_data
 
 from ._discrete import DiscreteNB
 from ._posterior import CARD

@@ -25,13 +25,13 @@ from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_non_negative, validate_data
+from sklearn.utils.validation import check_non_negative
 
 from mlreplica.core.compat import Interval
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS, refuse_overflow
+from mlreplica.core.validation import FLOATS, refuse_overflow, validate_data
 
 from ._posterior import CARD, NaiveBayes
 

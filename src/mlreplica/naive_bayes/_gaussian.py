@@ -10,13 +10,12 @@ merge (`core/rows/classes.py`), and so does the variance that ε is a share of.
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.compat import Interval
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.classes import ClassMoments
-from mlreplica.core.validation import FLOATS, new_rows, refuse_overflow
+from mlreplica.core.validation import FLOATS, new_rows, refuse_overflow, validate_data
 
 from ._posterior import CARD, NaiveBayes
 

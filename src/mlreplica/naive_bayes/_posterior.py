@@ -16,7 +16,7 @@ add up over rows, so `partial_fit` gives exactly what `fit` gives on all rows at
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import _fit_context
@@ -28,6 +28,7 @@ from mlreplica.core.validation import (
     is_plain,
     is_plain_csr,
     new_rows,
+    validate_data,
 )
 
 CARD = Card(

@@ -25,14 +25,14 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
 from mlreplica.core.formulas.distances import distance_named
 from mlreplica.core.formulas.penalties import soft_threshold
 from mlreplica.core.space.matrix import distance_matrix
-from mlreplica.core.validation import refuse_overflow
+from mlreplica.core.validation import refuse_overflow, validate_data
 
 
 class NearestCentroid(ClassifierMixin, BaseEstimator):

@@ -23,12 +23,12 @@ import numpy as np
 from scipy.special import gammainc
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from mlreplica.core.space.density import KERNELS
-from mlreplica.core.validation import refuse_overflow
+from mlreplica.core.validation import refuse_overflow, validate_data
 
 from ._trees import BallTree, KDTree
 

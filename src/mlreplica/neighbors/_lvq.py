@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import new_rows, refuse_overflow
+from mlreplica.core.validation import new_rows, refuse_overflow, validate_data
 
 from ._lvq_steps import ALGORITHMS, cost_and_gradient, epoch
 

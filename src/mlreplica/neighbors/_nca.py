@@ -31,7 +31,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _fit_context
@@ -39,6 +39,7 @@ from mlreplica.core.formulas.distances import distance_named
 from mlreplica.core.iterate import say
 from mlreplica.core.rows.walk import steps
 from mlreplica.core.space.matrix import distance_matrix
+from mlreplica.core.validation import validate_data
 
 BLOCK = 1 << 21  # probabilities that are held at a time
 

@@ -17,14 +17,14 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import DistanceMetric
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import Interval, StrOptions
 from mlreplica.core.formulas.distances import NAMES, check_sphere, distance_named
 from mlreplica.core.rows.walk import steps
 from mlreplica.core.space import NeighbourIndex
 from mlreplica.core.space.matrix import distance_matrix
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import new_rows, validate_data
 from mlreplica.metrics import pairwise_distances
 
 from ._given import check_precomputed, nearest_of_graph, nearest_of_matrix

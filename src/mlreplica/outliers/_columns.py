@@ -17,11 +17,11 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
-from mlreplica.core.validation import ValidatedOnce, refuse_overflow
+from mlreplica.core.validation import ValidatedOnce, refuse_overflow, validate_data
 
 BLOCK = 1 << 15  # entries whose deviations are computed at a time: they stay in the cache
 

@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -33,7 +33,7 @@ from mlreplica.core.compat import (
     _fit_context,
 )
 from mlreplica.core.linear import checked_weights
-from mlreplica.core.validation import FLOATS, ValidatedOnce
+from mlreplica.core.validation import FLOATS, ValidatedOnce, validate_data
 
 from ._columns import rows_to_fit, rows_to_map
 from ._order import column_quantiles, columns_of

@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import _align_api_if_sparse
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.linear import checked_weights, forget_names
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS, is_finite
+from mlreplica.core.validation import FLOATS, is_finite, validate_data
 
 SMALL = 4096  # entries up to which NumPy's own loops are as fast, and need no compiled code
 WIDE = 512  # columns of a row that a loop over them is fast for

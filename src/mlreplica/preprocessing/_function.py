@@ -6,7 +6,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -18,6 +18,7 @@ from mlreplica.core.compat import (
     _safe_indexing,
 )
 from mlreplica.core.rows.walk import is_sparse
+from mlreplica.core.validation import validate_data
 
 
 def identity(X):

@@ -7,10 +7,10 @@ r"""Centring in the space of a kernel
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import FLOATS, new_rows, validate_data
 
 
 def square_data():

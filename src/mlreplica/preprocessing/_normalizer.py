@@ -8,7 +8,6 @@ so that inner products of rows are cosines. A row of zeros stays as it is.
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -21,7 +20,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
-from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
+from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, validate_data
 
 from ._columns import BLOCK, HALF, SMALL, THREAD, rows_to_fit
 

@@ -21,7 +21,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -34,7 +34,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_finite
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_finite, validate_data
 
 from ._columns import THREAD, rows_to_fit, rows_to_map
 

@@ -5,13 +5,12 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import _align_api_if_sparse, _fit_context, validate_params
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse
-from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows
+from mlreplica.core.validation import FLOATS, ValidatedOnce, new_rows, validate_data
 
 from ._columns import THREAD, rows_to_fit
 

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+
+from mlreplica.core.validation import validate_data
 
 
 class Sequences(NamedTuple):

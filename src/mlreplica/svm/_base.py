@@ -8,11 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from mlreplica.core.compat import (
     Interval,
@@ -21,7 +17,7 @@ from mlreplica.core.compat import (
     _num_samples,
 )
 from mlreplica.core.iterate import CallbackSupport, speaks
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import new_rows, validate_data
 from mlreplica.kernels import Constant, Kernel, Precomputed, get, resolve_gamma, squared_norms
 
 from ._rows import KernelRows

@@ -11,7 +11,6 @@ from sklearn.base import (
 )
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -22,7 +21,7 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import LinearScores
-from mlreplica.core.validation import distinct
+from mlreplica.core.validation import distinct, validate_data
 
 from ._crammer_singer import crammer_singer
 from ._linear import FINEST, classification, together, until

@@ -10,7 +10,6 @@ from sklearn.base import (
     RegressorMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -21,6 +20,7 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import LinearPrediction
+from mlreplica.core.validation import validate_data
 
 from ._linear import regression
 from ._linear_fit import converge, in_primal, prepared, quadratic

@@ -291,6 +291,8 @@ def settled(P, beta, f, sides):
 def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched=True):
     """Solve (3); yield an `SMOState` after every block, and last one whose f is exact.
 
+    A problem of a single block yields one after 1, 2, 3, … pairs, at intervals that grow.
+
     Ends when the violation of (5), computed anew in double precision, is at most tol; when
     `max_pairs` steps are taken; or when steps no longer lower the violation (rounding). While
     variables are set aside, their f is old, the dual that of the last exact f, the gap inf.
@@ -321,8 +323,10 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched
         yield report(P, beta, G, pairs, N, longest)
     small = N <= LARGE_BLOCK and rows.dtype == np.float64
     while True:
+        left, took = budget - pairs, 0
+        share = min(left, 1 + pairs // 8) if watched and small else left  # ever longer: few states
         for took, active in (one_block if small else blocks)(
-            rows, P, beta, G, tol, budget - pairs, shrinking
+            rows, P, beta, G, tol, share, shrinking
         ):
             pairs += took
             if watched and not small:
@@ -332,10 +336,11 @@ def smo(rows, P, beta=None, *, tol=1e-3, max_pairs=None, shrinking=True, watched
             G = rows.times(np.bincount(P.row, beta, rows.n))
         state = report(P, beta, G, pairs, N, longest)
         yield state
+        cut = took == share < left  # the block goes on: watched or not, the end is the same
         gained = state.violation < 0.9 * least or state.dual > best + 1e-12 * abs(best)
-        fruitless = 0 if gained else fruitless + 1
+        fruitless = 0 if gained or cut else fruitless + 1
         least, best = min(least, state.violation), max(best, state.dual)
-        done = state.violation <= max(tol, state.floor)
+        done = state.violation <= max(tol, state.floor) and not cut
         if done or pairs >= budget or fruitless == PATIENCE:
             return
 

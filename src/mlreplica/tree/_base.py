@@ -6,12 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, clone
 from sklearn.utils import Bunch, metadata_routing
-from sklearn.utils.validation import (
-    assert_all_finite,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
 from mlreplica.core.compat import (
     Interval,
@@ -26,7 +21,7 @@ from mlreplica.core.growth.options import columns_drawn, least_rows, monotonic_s
 from mlreplica.core.growth.pruning import prune, pruning_path
 from mlreplica.core.inputs import Inputs
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain, validate_data
 
 SEEDS = 2**31 - 1
 

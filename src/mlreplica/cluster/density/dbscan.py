@@ -32,7 +32,7 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -46,7 +46,7 @@ from mlreplica.core.compile.jit import kernel
 from mlreplica.core.formulas.distances import NORMS, TREE_NORMS, distance_named
 from mlreplica.core.formulas.row_distances import ROW_FUNCTIONS
 from mlreplica.core.space import NeighbourIndex
-from mlreplica.core.validation import new_rows
+from mlreplica.core.validation import new_rows, validate_data
 
 from .regions import NOISE, dense_regions
 

@@ -16,13 +16,14 @@ from numbers import Integral, Real
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.cluster.hierarchy.chain import in_order
 from mlreplica.core.compat import _VALID_METRICS, Interval, StrOptions, _fit_context
 from mlreplica.core.formulas.distances import NORMS, distance_named
 from mlreplica.core.formulas.row_distances import ROW_FUNCTIONS
 from mlreplica.core.space import NeighbourIndex
+from mlreplica.core.validation import validate_data
 
 from .condensed import CondensedTree, choose_clusters, condense, labels_at, sizes_of
 from .dbscan import DBSCAN

@@ -14,7 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, check_memory, validate_data
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from mlreplica.cluster.kmeans.centres import in_range
 from mlreplica.core.card import Card
@@ -26,6 +26,7 @@ from mlreplica.core.compat import (
     _fit_context,
 )
 from mlreplica.core.compile.jit import kernel
+from mlreplica.core.validation import validate_data
 
 from .trees import linkage_tree, ward_tree
 

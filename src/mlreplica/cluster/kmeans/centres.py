@@ -16,7 +16,6 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight
 from mlreplica.core.iterate import CallbackSupport
@@ -27,6 +26,7 @@ from mlreplica.core.validation import (
     is_plain_array,
     new_rows,
     refuse_overflow,
+    validate_data,
 )
 
 from .points import Points

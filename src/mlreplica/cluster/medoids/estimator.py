@@ -13,7 +13,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.cluster.kmeans.centres import in_range
 from mlreplica.core.card import Card
@@ -21,7 +20,7 @@ from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _f
 from mlreplica.core.formulas.distances import NAMES, distance_named
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.space.matrix import distance_matrix
-from mlreplica.core.validation import ValidatedOnce, new_rows
+from mlreplica.core.validation import ValidatedOnce, new_rows, validate_data
 
 from .pam import SOLVERS, Exchanges, build, spread_out
 

@@ -15,10 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.ensemble import BaseEnsemble
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import (
     HasMethods,
@@ -34,7 +31,7 @@ from mlreplica.core.growth.grow import Columns
 from mlreplica.core.growth.options import columns_drawn, least_rows
 from mlreplica.core.growth.tree import Packed
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS, validation_rows
+from mlreplica.core.validation import FLOATS, validate_data, validation_rows
 from mlreplica.tree import DecisionTreeRegressor
 
 from .stages import describe, fit_stage, sample

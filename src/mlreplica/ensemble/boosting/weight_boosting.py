@@ -13,10 +13,7 @@ from sklearn.base import (
 )
 from sklearn.ensemble import BaseEnsemble
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import (
     HasMethods,
@@ -26,6 +23,7 @@ from mlreplica.core.compat import (
     _raise_for_unsupported_routing,
 )
 from mlreplica.core.iterate import CallbackSupport, iterate
+from mlreplica.core.validation import validate_data
 from mlreplica.ensemble._prepared import prepare
 from mlreplica.metrics import accuracy_score, r2_score
 

@@ -34,7 +34,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, is_classifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import (
     Interval,
@@ -51,7 +51,7 @@ from mlreplica.core.growth.options import columns_drawn, least_rows, monotonic_s
 from mlreplica.core.growth.pruning import prune
 from mlreplica.core.growth.tree import Packed
 from mlreplica.core.iterate import timed
-from mlreplica.core.validation import FLOATS, ValidatedOnce, refuse_heavy_share
+from mlreplica.core.validation import FLOATS, ValidatedOnce, refuse_heavy_share, validate_data
 
 from .answers import Made
 from .trees import packable, plain_data, plain_trees

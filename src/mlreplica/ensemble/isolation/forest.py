@@ -25,10 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import UNSCALED, Card
 from mlreplica.core.compat import (
@@ -40,7 +37,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.threads import n_threads, run, share, split
 from mlreplica.core.formulas.draws import LARGEST, seeded
 from mlreplica.core.iterate import timed
-from mlreplica.core.validation import FLOATS, ValidatedOnce
+from mlreplica.core.validation import FLOATS, ValidatedOnce, validate_data
 from mlreplica.ensemble.forest.answers import Made
 from mlreplica.tree import ExtraTreeRegressor
 

@@ -8,13 +8,12 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import Lars as Reference
 from sklearn.linear_model import LassoLars as LassoReference
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Hidden, Interval, StrOptions
 from mlreplica.core.iterate import CallbackSupport, attributes_set_by, iterate
 from mlreplica.core.linear import LinearPrediction, forget_names
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain
+from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain, validate_data
 from mlreplica.linear_model.lasso.coordinate_descent import blur, duality_gap, objective
 from mlreplica.linear_model.lasso.problem import LassoProblem, checked_gram
 

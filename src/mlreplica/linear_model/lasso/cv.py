@@ -1,6 +1,6 @@
 """Lasso and elastic net with α chosen by cross-validation: one path a fold, folds on threads"""
 
-from numbers import Integral, Number, Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import (
@@ -16,16 +16,11 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from mlreplica.core.compat import (
     Interval,
     StrOptions,
-    _check_sample_weight,
     _fit_context,
     _raise_for_params,
     _routing_enabled,
@@ -33,9 +28,9 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.threads import run
 from mlreplica.core.iterate import say, speaks
 from mlreplica.core.linear import LinearPrediction
-from mlreplica.core.validation import FLOATS, refuse_weightless_folds
+from mlreplica.core.validation import FLOATS, refuse_weightless_folds, validate_data
 
-from .elastic_net import ElasticNet, Lasso
+from .elastic_net import ElasticNet, Lasso, weights_of_rows
 from .path import alpha_grid, enet_path, lasso_path, points
 from .problem import LassoProblem
 
@@ -242,10 +237,7 @@ class ElasticNetCV(LinearPrediction, RegressorMixin, BaseEstimator):
         if y.ndim > 1 and y.shape[1] > 1:
             raise ValueError(f"For multi-task outputs, use MultiTask{type(self).__name__}")
         y = column_or_1d(y, warn=True)
-        if sample_weight is None or isinstance(sample_weight, Number):
-            return X, y, None
-        s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return X, y, s
+        return X, y, weights_of_rows(sample_weight, X)
 
     def _grids(self, X, y, s, ratios):
         """The values of α for each l1_ratio, the largest first."""

@@ -9,13 +9,12 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import ElasticNet as Reference
 from sklearn.linear_model import Lasso as LassoReference
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from mlreplica.core.iterate import CallbackSupport, attributes_set_by, iterate
 from mlreplica.core.linear import LinearPrediction
-from mlreplica.core.validation import FLOATS, ValidatedOnce
+from mlreplica.core.validation import FLOATS, ValidatedOnce, validate_data
 from mlreplica.linear_model.least_squares.linear_regression import LinearRegression
 
 from .path import descent, enet_path, tolerance, warn_of
@@ -407,12 +406,14 @@ def training_set(estimator, X, y, sample_weight):
         multi_output=True,
         y_numeric=True,
     )
+    return X, y, weights_of_rows(sample_weight, X)
+
+
+def weights_of_rows(sample_weight, X):
+    """The weights ≥ 0 of the rows, or None if all are the same."""
     if sample_weight is None or isinstance(sample_weight, Number):
-        return X, y, None
-    s = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not s.any():
-        raise ValueError("sample_weight is zero for every row; give at least one row a weight.")
-    return X, y, s
+        return None
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def least_squares(X, Y, s, intercept, positive):

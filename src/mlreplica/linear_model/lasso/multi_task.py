@@ -5,11 +5,14 @@ Y has T targets. Row w_j of W holds the weights of column x_j for all of them.
     minimise over W:   P(W) = 1/(2n) ‖Y − XW‖² + α Σ_j ‖w_j‖ + ½ β ‖W‖²                     (1)
 
 The norm ‖w_j‖ is not squared, so a whole row becomes zero: a column is used by every target or by
-none. X and Y are centred. Let R = Y − XW and q_j = ‖x_j‖²/n. With all rows but w_j held fixed,
+none. X and Y are centred, and with weights s_i (Σ s_i = n) their rows are multiplied by √s_i. Let
+R = Y − XW and q_j = ‖x_j‖²/n. With all rows but w_j held fixed,
 
     z = Rᵀx_j/n + q_j w_j,      w_j ← max(1 − α/‖z‖, 0) · z / (q_j + β)                      (2)
 
-and R ← R − x_j (w_j − w_j_old)ᵀ. At the minimum, g_j = Rᵀx_j/n − βw_j meets
+and R ← R − x_j (w_j − w_j_old)ᵀ. Of a sparse x_j only the stored values enter: R + √s dᵀ is kept
+in place of R, and d ← d − x̄_j (w_j − w_j_old) accounts for the mean x̄_j of the column. At the
+minimum, g_j = Rᵀx_j/n − βw_j meets
 
     g_j = α w_j/‖w_j‖  if w_j ≠ 0,      ‖g_j‖ ≤ α  if w_j = 0                                (3)
 
@@ -33,8 +36,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlreplica.core.compile.jit import kernel
+from mlreplica.core.compile.jit import formula, kernel
 from mlreplica.core.formulas.vectors import add_scaled, dot
+
+from .columns import SparseColumns
+from .problem import columns
 
 EVERY = 5  # sweeps between two gaps: a gap costs as much as a sweep
 ROUNDING = 1e-15  # what a sum of products may be wrong by, as a part of its terms
@@ -50,29 +56,45 @@ class MultiTaskState(NamedTuple):
 
 
 class MultiTaskProblem:
-    """Centred columns and targets, each contiguous, in float64."""
+    """Columns, centred and weighted (`columns.py`), and targets, each contiguous, in float64."""
 
-    def __init__(self, X, Y, intercept):
+    def __init__(self, X, Y, s, intercept):
+        n = len(Y)
+        root = None if s is None else np.sqrt(s * (n / s.sum()))
         with np.errstate(over="ignore", invalid="ignore"):
-            self.XT, self.x_mean = centred_columns(X, intercept)
-            self.YT, self.y_mean = centred_columns(Y, intercept)
-            self.q = np.einsum("ji,ji->j", self.XT, self.XT) / len(X)
-            self.size = float(np.vdot(self.YT, self.YT)) / len(X)  # ‖Y‖²/n
+            self.A, targets = columns(X, root, intercept), columns(Y, root, intercept)
+            self.YT, self.y_mean, self.x_mean = targets.AT, targets.x_mean, self.A.x_mean
+            self.q = self.A.squares()
+            self.size = float(np.vdot(self.YT, self.YT)) / n  # ‖Y‖²/n
         if not (np.isfinite(self.q).all() and np.isfinite(self.size)):
             raise ValueError("Squares of X or y overflow; scale them, by StandardScaler say.")
         self.q[self.q <= 1e-28 * self.x_mean**2] = 0.0  # constant but for rounding
+        self.sparse = isinstance(self.A, SparseColumns)
+        self.lengths = np.sqrt(self.q + self.x_mean**2 if self.sparse else self.q)  # ‖x_j‖/√n
+
+    def residual(self, W):
+        """Rᵀ (T, n)."""
+        if self.sparse:
+            return self.YT - np.array([self.A.product(w) for w in np.ascontiguousarray(W.T)])
+        return self.YT - W.T @ self.A.AT
+
+    def slopes(self, R):
+        """XᵀR/n (p, T) from Rᵀ."""
+        return self.A.gradient(R).T if self.sparse else self.A.AT @ R.T / self.A.n
+
+    def sweep(self, W, R, alpha, beta, order):
+        """Update (2) for every j in `order`; W and Rᵀ change in place."""
+        z = np.empty(len(R))
+        if self.sparse:
+            d = np.zeros(len(R))
+            sweep_sparse_rows(*self.A.parts, self.x_mean, W, R, d, self.q, alpha, beta, order, z)
+            R -= d[:, None] * self.A.root
+        else:
+            sweep_rows(self.A.AT, W, R, self.q, alpha, beta, order, z)
 
     def largest_alpha(self):
         """The least α for which W = 0, if β = 0."""
-        return float(row_norms(self.XT @ self.YT.T).max(initial=0.0)) / self.XT.shape[1]
-
-
-def centred_columns(X, centre):
-    """The columns of X less their means, as contiguous rows of float64, and the means."""
-    mean = X.mean(axis=0, dtype=np.float64) if centre else np.zeros(X.shape[1])
-    columns = np.empty(X.shape[::-1])
-    np.subtract(X.T, mean[:, None], out=columns)
-    return columns, mean
+        return float(row_norms(self.slopes(self.YT)).max(initial=0.0))
 
 
 def row_norms(Z):
@@ -80,23 +102,49 @@ def row_norms(Z):
     return np.sqrt(np.einsum("jt,jt->j", Z, Z))
 
 
+@formula
+def kept_share(z, q, alpha, beta):
+    """max(1 − α/‖z‖, 0) / (q + β) of (2)."""
+    square = 0.0
+    for t in range(len(z)):
+        square += z[t] * z[t]
+    return (1.0 - alpha / np.sqrt(square)) / (q + beta) if square > alpha * alpha else 0.0
+
+
 @kernel
 def sweep_rows(XT, W, R, q, alpha, beta, order, z):
     """Update (2) for every j in `order`; W (p, T) and R (T, n) change in place, z is scratch."""
     T, n = R.shape
     for j in order:
-        x_j, square = XT[j], 0.0
+        x_j = XT[j]
         for t in range(T):
             z[t] = dot(x_j, R[t]) / n + q[j] * W[j, t]
-            square += z[t] * z[t]
-        keep = 0.0
-        if square > alpha * alpha:
-            keep = (1.0 - alpha / np.sqrt(square)) / (q[j] + beta)
+        keep = kept_share(z, q[j], alpha, beta)
         for t in range(T):
             w_old = W[j, t]
             W[j, t] = keep * z[t]
             if W[j, t] != w_old:
                 add_scaled(R[t], w_old - W[j, t], x_j)
+
+
+@kernel
+def sweep_sparse_rows(data, rows, start, mean, W, R, d, q, alpha, beta, order, z):
+    """The same for stored values; the true residual is R − √s dᵀ, and √sᵀx_j = n x̄_j."""
+    T, n = R.shape
+    for j in order:
+        for t in range(T):
+            stored = 0.0
+            for k in range(start[j], start[j + 1]):
+                stored += data[k] * R[t, rows[k]]
+            z[t] = stored / n - d[t] * mean[j] + q[j] * W[j, t]
+        keep = kept_share(z, q[j], alpha, beta)
+        for t in range(T):
+            step = keep * z[t] - W[j, t]
+            if step != 0.0:
+                W[j, t] = keep * z[t]
+                d[t] -= step * mean[j]
+                for k in range(start[j], start[j + 1]):
+                    R[t, rows[k]] -= step * data[k]
 
 
 def objective(R, W, alpha, beta):
@@ -109,7 +157,7 @@ def duality_gap(problem, R, W, alpha, beta):
     """The smaller of (4) and (5), and which rows are certainly zero by (6)."""
     n, P = R.shape[1], objective(R, W, alpha, beta)
     rr, ry = float(np.vdot(R, R)) / n, float(np.vdot(R, problem.YT)) / n
-    U = problem.XT @ R.T / n
+    U = problem.slopes(R)
     g = row_norms(U - beta * W)
     top = g.max(initial=0.0)
     s = 1.0 if top <= alpha else alpha / top
@@ -117,7 +165,7 @@ def duality_gap(problem, R, W, alpha, beta):
     if beta > 0.0:
         over = np.maximum(row_norms(U) - alpha, 0.0)
         gap = max(min(gap, P - ry + 0.5 * rr + float(over @ over) / (2.0 * beta)), 0.0)
-    unsure = ROUNDING * (np.sqrt(problem.size) + np.sqrt(problem.q) @ row_norms(W)) ** 2
+    unsure = ROUNDING * (np.sqrt(problem.size) + problem.lengths @ row_norms(W)) ** 2
     zero = s * g + np.sqrt(2.0 * (scaled + unsure) * (problem.q + beta)) < alpha
     return gap + unsure, zero
 
@@ -128,17 +176,16 @@ def block_coordinate_descent(problem, alpha, beta, W, *, rng=None):
     A dual value is a bound for good, so that one gap in `EVERY` sweeps gives one at any time. With
     a generator `rng`, a sweep visits as many columns, drawn at random with replacement.
     """
-    XT, YT, q = problem.XT, problem.YT, problem.q
-    W[q == 0.0] = 0.0
-    active, dual, sweeps, z = np.flatnonzero(q > 0.0), -np.inf, 0, np.empty(len(YT))
-    R = YT - W.T @ XT if W.any() else YT.copy()
+    W[problem.q == 0.0] = 0.0
+    active, dual, sweeps = np.flatnonzero(problem.q > 0.0), -np.inf, 0
+    R = problem.residual(W) if W.any() else problem.YT.copy()
     while True:
         order = active if rng is None or not len(active) else rng.choice(active, len(active))
-        sweep_rows(XT, W, R, q, float(alpha), float(beta), order, z)
+        problem.sweep(W, R, float(alpha), float(beta), order)
         sweeps += 1
         if sweeps == 1 or sweeps % EVERY == 0:
             if sweeps > 1:
-                R = YT - W.T @ XT  # free of the rounding of many steps
+                R = problem.residual(W)  # free of the rounding of many steps
             gap, zero = duality_gap(problem, R, W, alpha, beta)
             dual = max(dual, objective(R, W, alpha, beta) - gap)
         P = objective(R, W, alpha, beta)
@@ -147,4 +194,4 @@ def block_coordinate_descent(problem, alpha, beta, W, *, rng=None):
             active = active[~zero[active]]
             if W[zero].any():
                 W[zero] = 0.0
-                R = YT - W.T @ XT
+                R = problem.residual(W)

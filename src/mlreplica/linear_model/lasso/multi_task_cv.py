@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from .cv import ElasticNetCV, LassoCV
 from .multi_task import MultiTaskProblem, block_coordinate_descent
 from .multi_task_estimators import MultiTaskElasticNet, MultiTaskLasso, several_targets
+from .path import geometric
 
 CV_PARAMETERS = """\
 eps : float, default=1e-3
@@ -124,15 +125,17 @@ class MultiTaskElasticNetCV(ElasticNetCV):
         self.random_state = random_state
         self.selection = selection
 
-    def fit(self, X, y, **params):
+    def fit(self, X, y, sample_weight=None, **params):
         """Choose α, then fit W and b on all rows.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples, n_targets)
             Their targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights ≥ 0, for the fits and for the errors on the folds.
         **params : dict
             Passed on to the splitter, if metadata routing is enabled.
 
@@ -141,12 +144,12 @@ class MultiTaskElasticNetCV(ElasticNetCV):
         self : estimator
             The fitted estimator.
         """
-        return super().fit(X, y, **params)
+        return super().fit(X, y, sample_weight, **params)
 
     def _training_set(self, X, y, sample_weight):
-        """X and the targets, checked; no weights."""
-        X, Y = several_targets(self, X, y, type(self).__name__.replace("MultiTask", ""))
-        return X, Y, None
+        """X, the targets and weights, checked."""
+        alternative = type(self).__name__.replace("MultiTask", "")
+        return several_targets(self, X, y, sample_weight, alternative)
 
     def _grids(self, X, y, s, ratios):
         """The values of α for each l1_ratio, the largest first."""
@@ -157,12 +160,13 @@ class MultiTaskElasticNetCV(ElasticNetCV):
                 "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply "
                 "a grid by providing your estimator with the appropriate `alphas=` argument."
             )
-        top = MultiTaskProblem(X, y, self.fit_intercept).largest_alpha() or 1e-15
-        return [np.geomspace(top / ratio, top / ratio * self.eps, self.alphas) for ratio in ratios]
+        top = MultiTaskProblem(X, y, s, self.fit_intercept).largest_alpha()
+        return [geometric(top / ratio, self.eps, self.alphas) for ratio in ratios]
 
     def _errors(self, X, y, s, ratio, alphas, train, test):
         """Mean squared error on the rows `test` of every fit on the rows `train`."""
-        problem = MultiTaskProblem(X[train], y[train], self.fit_intercept)
+        weight = None if s is None else s[train]
+        problem = MultiTaskProblem(X[train], y[train], weight, self.fit_intercept)
         rng = check_random_state(self.random_state) if self.selection == "random" else None
         W, errors = np.zeros((X.shape[1], y.shape[1])), []
         for alpha in alphas:
@@ -172,9 +176,9 @@ class MultiTaskElasticNetCV(ElasticNetCV):
             for state in islice(states, self.max_iter):
                 if state.gap <= self.tol * problem.size:
                     break
-            residual = y[test] - problem.y_mean - (X[test] - problem.x_mean) @ W
-            errors.append(np.mean(residual**2))
-        return np.array(errors)
+            residual = X[test] @ W + (problem.y_mean - problem.x_mean @ W) - y[test]
+            errors.append((residual**2).mean(axis=1))
+        return np.average(errors, axis=1, weights=None if s is None else s[test])
 
     def _model(self, alpha, ratio):
         """The estimator for the last fit."""
@@ -190,7 +194,6 @@ class MultiTaskElasticNetCV(ElasticNetCV):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags

@@ -6,33 +6,41 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.card import Card
-from mlreplica.core.compat import Interval, StrOptions, _check_feature_names, _fit_context
+from mlreplica.core.compat import Interval, StrOptions, _fit_context
 from mlreplica.core.iterate import CallbackSupport, attributes_set_by, iterate
-from mlreplica.core.linear import LinearPrediction
-from mlreplica.core.validation import FLOATS, ValidatedOnce, is_plain_array, refuse_overflow
+from mlreplica.core.linear import LinearPrediction, forget_names
+from mlreplica.core.validation import (
+    FLOATS,
+    ValidatedOnce,
+    is_plain_array,
+    refuse_overflow,
+    validate_data,
+)
 
+from .elastic_net import weights_of_rows
 from .multi_task import MultiTaskProblem, block_coordinate_descent, objective
 
 
-def several_targets(estimator, X, y, alternative):
-    """X and y (n, T), checked; y of one dimension is refused."""
+def several_targets(estimator, X, y, sample_weight, alternative):
+    """X, y (n, T) and weights, checked; y of one dimension is refused."""
     if is_plain_array(X, contiguous=False) and is_plain_array(y) and len(X) == len(y):
-        _check_feature_names(estimator, X, reset=True)
-        estimator.n_features_in_ = X.shape[1]
-        return X, y
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        validate_separately=({"dtype": FLOATS}, {"dtype": FLOATS, "ensure_2d": False}),
-    )
-    check_consistent_length(X, y)
+        forget_names(estimator, X)
+    else:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            validate_separately=(
+                {"accept_sparse": "csc", "dtype": FLOATS},
+                {"dtype": FLOATS, "ensure_2d": False},
+            ),
+        )
+        check_consistent_length(X, y)
     if y.ndim == 1:
         raise ValueError(f"For mono-task outputs, use {alternative}; y here has several columns.")
-    return X, y
+    return X, y, weights_of_rows(sample_weight, X)
 
 
 def example():
@@ -117,7 +125,7 @@ class MultiTaskElasticNet(
         data=example,
         use="several numbers from many columns, few of which matter, the same for all of them",
         good="selects columns for all targets at once; a certificate bounds its error",
-        bad="a column that matters to one target is kept for all; dense rows only",
+        bad="a column that matters to one target is kept for all",
         time="O(n p T) per sweep for T targets, over few columns once most are proved to be 0",
         memory="O(n p)",
         instead="Lasso, which chooses columns for each target by itself",
@@ -159,23 +167,26 @@ class MultiTaskElasticNet(
         self.selection = selection
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Fit W and b.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples, n_targets)
             Their targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights ≥ 0 of the rows.
 
         Returns
         -------
         self : MultiTaskElasticNet
             The fitted estimator.
         """
-        X, Y = several_targets(self, X, y, type(self).__name__.replace("MultiTask", ""))
-        problem = MultiTaskProblem(X, Y, self.fit_intercept)
+        alternative = type(self).__name__.replace("MultiTask", "")
+        X, Y, s = several_targets(self, X, y, sample_weight, alternative)
+        problem = MultiTaskProblem(X, Y, s, self.fit_intercept)
         ratio = getattr(self, "l1_ratio", 1.0)
         W = np.zeros((X.shape[1], Y.shape[1]))
         if self.warm_start and hasattr(self, "coef_"):
@@ -208,9 +219,7 @@ class MultiTaskElasticNet(
         rounded = 0.0  # what single precision costs
         if dtype != np.float64:
             ratio, W = getattr(self, "l1_ratio", 1.0), self.coef_.T.astype(np.float64)
-            P = objective(
-                problem.YT - W.T @ problem.XT, W, self.alpha * ratio, self.alpha * (1.0 - ratio)
-            )
+            P = objective(problem.residual(W), W, self.alpha * ratio, self.alpha * (1.0 - ratio))
             off = self.intercept_ - problem.y_mean + problem.x_mean @ W
             rounded = max(P - state.objective, 0.0) + 0.5 * float(off @ off)
         self.dual_gap_ = self.certificate_ = float(state.gap + rounded)
@@ -224,6 +233,7 @@ class MultiTaskElasticNet(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags

@@ -158,7 +158,11 @@ def alpha_grid(problem, k, l1_ratio, eps, count, positive):
             "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid "
             "by providing your estimator with the appropriate `alphas=` argument."
         )
-    top = largest(problem.c[k], positive) / l1_ratio
+    return geometric(largest(problem.c[k], positive) / l1_ratio, eps, count)
+
+
+def geometric(top, eps, count):
+    """`count` numbers from `top` down to eps·top in equal ratios."""
     if top <= np.finfo(float).resolution:
         return np.full(count, np.finfo(float).resolution)
     return np.geomspace(top, top * eps, num=count)

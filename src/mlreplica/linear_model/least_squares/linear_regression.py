@@ -9,10 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression as Reference
 from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -24,7 +21,7 @@ from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linalg import numerical_rank, singular_values
 from mlreplica.core.linear import LinearPrediction
 from mlreplica.core.rows.walk import SMALL
-from mlreplica.core.validation import FLOATS, refuse_overflow
+from mlreplica.core.validation import FLOATS, refuse_overflow, validate_data
 
 from . import descent
 from .direct import (

@@ -13,10 +13,7 @@ from sklearn.base import (
     ClassifierMixin,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -27,7 +24,7 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import LinearScores
-from mlreplica.core.validation import FLOATS, ValidatedOnce, distinct, is_plain
+from mlreplica.core.validation import FLOATS, ValidatedOnce, distinct, is_plain, validate_data
 
 from .training import SOLVERS, LogisticData, check_solver, row_weights, solve
 

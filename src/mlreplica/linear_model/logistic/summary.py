@@ -24,10 +24,9 @@ from itertools import islice
 
 import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.compat import _get_feature_names
-from mlreplica.core.validation import FLOATS
+from mlreplica.core.validation import FLOATS, validate_data
 from mlreplica.linear_model.least_squares.summary import INTERCEPT, WITHIN, number, p_value
 from mlreplica.linear_model.summary_table import SummaryTable
 

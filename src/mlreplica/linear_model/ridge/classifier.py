@@ -3,15 +3,12 @@
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d, compute_sample_weight
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from mlreplica.core.compat import StrOptions, _check_sample_weight, _raise_for_params
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import LinearScores
-from mlreplica.core.validation import FLOATS, new_rows
+from mlreplica.core.validation import FLOATS, new_rows, validate_data
 from mlreplica.preprocessing import LabelBinarizer
 
 from .cv import PenaltySearch

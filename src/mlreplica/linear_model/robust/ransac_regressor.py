@@ -15,7 +15,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from mlreplica.core.card import Card
 from mlreplica.core.compat import (
@@ -32,7 +32,7 @@ from mlreplica.core.compat import (
 from mlreplica.core.compile.threads import one_blas_thread
 from mlreplica.core.iterate import CallbackSupport, iterate
 from mlreplica.core.linear import LinearPrediction, checked_weights
-from mlreplica.core.validation import FLOATS, refuse_overflow
+from mlreplica.core.validation import FLOATS, refuse_overflow, validate_data
 
 from ..least_squares.linear_regression import LinearRegression
 from .ransac import LOSSES, Consensus, RansacProblem, ransac

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import validate_data
 
 from mlreplica.core.compat import (
     Interval,
@@ -20,7 +19,14 @@ from mlreplica.core.compat import (
 )
 from mlreplica.core.formulas.penalties import Penalty
 from mlreplica.core.iterate import CallbackSupport, iterate
-from mlreplica.core.validation import FLOATS, ValidatedOnce, distinct, is_plain, refuse_overflow
+from mlreplica.core.validation import (
+    FLOATS,
+    ValidatedOnce,
+    distinct,
+    is_plain,
+    refuse_overflow,
+    validate_data,
+)
 
 from .epochs import SGD, Means, Schedule, first_step, seeds, seeds_of_integer, total
 from .losses import resolve
