@@ -48,20 +48,17 @@ class KernelRows:
             min(least, self.n),
             min(self.n, int(cache_size * 1e6 / (X.shape[0] * self.dtype.itemsize))),
         )
-        self.buffer = None if self.whole(most) else np.empty(most * self.n, self.dtype)
+        self.there = self.precomputed and most == self.n and self.A.flags.c_contiguous
+        self.buffer = None if self.there else np.empty(most * self.n, self.dtype)
         self.restrict(None)
-
-    def whole(self, most):
-        """Whether the rows lie there already."""
-        return self.precomputed and most == self.n and self.A.flags.c_contiguous
 
     def restrict(self, columns):
         """Keep only these columns of the rows from now on (None: all); what was kept is lost."""
         self.columns = np.arange(self.n) if columns is None else columns
         self.select()
         width = len(self.columns)
-        if self.buffer is None and columns is None:
-            self.kept = self.A
+        if self.there and columns is None:
+            self.buffer, self.kept = None, self.A
             self.slot = self.owner = np.arange(self.n)
         else:
             if self.buffer is None:
