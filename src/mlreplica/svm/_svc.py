@@ -35,7 +35,7 @@ from mlreplica.kernels import RBF
 from ._base import warn_if_unscaled
 from ._hulls import nearest_points
 from ._margin_classifier import SOLVERS, MarginClassifier
-from ._smo import LARGE_BLOCK, problem
+from ._smo import problem
 
 LEAST_MARGIN = 1e-5  # as a part of the longest φ(x): classes closer than this are not separated
 
@@ -315,7 +315,6 @@ class SVC(MarginClassifier):
         K_train, K_test = shared_gram(self._make_kernel(fold.X_train), fold, self.cache_size)
         seen = replace(fold, X_train=K_train, X_test=K_test)
         model = clone(self).set_params(kernel="precomputed", gamma="scale")
-        model.warm_start = len(K_train) > LARGE_BLOCK and self.max_iter == -1
         weight = fold.fit_params.get("sample_weight")
         given, solved = model._machines_for(K_train, fold.y_train, weight), False
         for k in sorted(range(len(Cs)), key=Cs.__getitem__):
