@@ -7,13 +7,16 @@ longer matter can be dropped, which makes room for more rows. `times` gives prod
 precision and keeps nothing.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from mlreplica.core.compile.jit import kernel
-from mlreplica.core.compile.threads import n_threads, run, split
+from mlreplica.core.compile.threads import n_threads, one_blas_thread, run, split
 from mlreplica.kernels import RBF, Laplacian, Precomputed, squared_norms
 
 SMALL = 1024  # rows; so few are kept in double precision
+SHORT = 1 << 24  # multiplications that threads of BLAS take as long to share
 TILE = 1 << 16  # entries of a Gram matrix that one task computes at a time
 
 
@@ -186,7 +189,8 @@ def times_columns(K, chosen, C):
         return K[:, chosen] @ C
     whole = np.zeros((n, width))
     whole[chosen] = C
-    return K @ whole
+    with one_blas_thread() if K.size * width <= SHORT else nullcontext():
+        return K @ whole
 
 
 @kernel
