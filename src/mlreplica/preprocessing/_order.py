@@ -19,7 +19,7 @@ from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 
-FEW, MANY, SAMPLE = 4, 10_000, 1000  # quantiles, rows for which a pass each is best; sorted rows
+FEW, MANY, SAMPLE = 4, 2_500, 1000  # quantiles, rows for which a pass each is best; sorted rows
 SOME = 32  # quantiles up to which NumPy's partition beats its sort
 ROWS = 4096  # rows that are transposed together
 LEAST = 1 << 16  # rows times columns that are worth a thread
