@@ -77,6 +77,29 @@ def transform(name, rows=None):
     return {peer: prepare(path) for peer, path in PACKAGES.items()}
 
 
+def pipeline(name, **options):
+    """Encoder, scaler and model, fitted, asked for one row."""
+
+    def prepare(path):
+        def contestant(data):
+            encoder, scaler = (f"{path}.preprocessing.{n}" for n in (name, "StandardScaler"))
+            parts = located(encoder)(**options), located(scaler)()
+            model = located(f"{path}.linear_model.LogisticRegression")()
+            chain = located(f"{path}.pipeline.make_pipeline")(*parts, model)
+            chain.fit(data.X, data.y > data.y.mean())
+            row = data.X[:1]
+            return lambda: chain.predict(row)
+
+        return contestant
+
+    return {peer: prepare(path) for peer, path in PACKAGES.items()}
+
+
+def one_answer(data, result):
+    """Whether there is not one class."""
+    return float(len(result) != 1)
+
+
 def pandas_dummies(data):
     import pandas
 
@@ -215,6 +238,22 @@ RACES = [
         for name, quality in (
             ("OneHotEncoder", wrong_indicators),
             ("OrdinalEncoder", wrong_numbers),
+        )
+    ),
+    *(
+        race(
+            f"{name.removesuffix('Encoder').lower()}-pipeline-one-row",
+            f"{name}, scaler and logistic regression, one row",
+            {shape: SMALL[shape] for shape in list(SMALL)[:2]},
+            pipeline(name, **options),
+            one_answer,
+            quality_name="missing answers",
+            share=0.2,
+        )
+        for name, options in (
+            ("OneHotEncoder", {"sparse_output": False}),
+            ("OrdinalEncoder", {}),
+            ("TargetEncoder", {"random_state": 0}),
         )
     ),
 ]

@@ -32,6 +32,7 @@ X, y = X[:150], y[:150]
 A, c = load_iris(return_X_y=True)
 noise = np.random.default_rng(0).normal(size=A.shape)
 A, c = (A + noise)[::-1], c[::-1]
+MANY = np.random.default_rng(1).normal(size=(1800, 4))
 HIST = {"max_iter": 8, "min_samples_leaf": 5, "random_state": 0}
 CASES = {
     "ridge": (Ridge(), {"alpha": [0.01, 0.1, 1.0, 10.0], "fit_intercept": [True, False]}, X, y),
@@ -47,6 +48,7 @@ CASES = {
     ),
     "svc": (SVC(), {"C": [0.1, 1.0, 100.0], "gamma": ["scale", 0.1, 1.0]}, A, c),
     "svc, poly": (SVC(kernel="poly"), {"C": [0.1, 1.0], "degree": [1, 2]}, A, c % 2),
+    "svc, many rows": (SVC(), {"C": [0.1, 1.0, 100.0]}, MANY, MANY[:, 0] ** 2 > MANY[:, 1]),
     "boosting": (
         HistGradientBoostingRegressor(**HIST),
         {"max_iter": [3, 8], "learning_rate": [0.1, 0.5], "max_bins": [16, 255]},
@@ -236,6 +238,41 @@ def test_models_are_those_of_single_fits(case):
         assert_allclose(mine, getattr(alone, predict)(fold.X_test), rtol=1e-4, atol=1e-4)
         assert set(vars(alone)) <= set(vars(fitted))
     assert seen == set(range(len(settings)))
+
+
+@pytest.mark.parametrize("seed", [None, 0], ids=["no seed", "seed"])
+def test_fewer_rounds_are_the_first_of_more(seed):
+    fits = []
+
+    class Counted(HistGradientBoostingRegressor):
+        def fit(self, X, y):
+            fits.append(self.max_iter)
+            return super().fit(X, y)
+
+    grid = {"max_iter": [2, 5, 3], "learning_rate": [0.1, 0.5]}
+    model = Counted(min_samples_leaf=5, random_state=seed)
+    ours = GridSearchCV(model, grid, cv=3, refit=False).fit(X, y)
+    assert fits == [5] * 6
+    theirs = reference.GridSearchCV(model, grid, cv=3, refit=False).fit(X, y)
+    assert_same(ours, theirs)
+
+
+def test_svc_goes_on_from_a_smaller_cost_if_told_to():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 3))
+    target = (rows[:, 0] ** 2 + rng.normal(size=2000) > 1).astype(int)
+    weight = rng.uniform(0.5, 2.0, 2000)
+    parts = np.arange(1200), np.arange(1200, 2000)
+    settings = [{"C": C} for C in (1.0, 0.1, 0.2, 0.5)]
+    fold = Fold.of(rows, target, *parts, {"sample_weight": weight}, {}, {})
+    found, steps, cold = {}, {}, {}
+    for k, fitted, of in fit_settings(SVC(tol=1e-4, warm_start=True), fold, settings):
+        found[k], steps[k] = fitted.decision_function(of.X_test), fitted.n_iter_[0]
+        alone = SVC(tol=1e-4, **settings[k]).fit(fold.X_train, fold.y_train, weight[:1200])
+        assert_allclose(found[k], alone.decision_function(fold.X_test), atol=1e-3)
+        cold[k] = alone.n_iter_[0]
+    assert list(found) == [1, 2, 3, 0]
+    assert sum(steps.values()) < 0.8 * sum(cold.values()), (steps, cold)
 
 
 def test_nested():

@@ -23,6 +23,7 @@ from mlreplica.svm import SVC, NuSVC
 from mlreplica.svm._hulls import nearest_points
 from mlreplica.svm._rows import KernelRows
 from mlreplica.svm._smo import problem, smo
+from mlreplica.svm._svc import in_new_box
 
 EXACT = {"gamma": 0.5, "tol": 1e-12}
 
@@ -441,6 +442,23 @@ def test_warm_start_goes_on_from_the_last_solution():
     assert again.n_iter_[0] < min(first, cold.n_iter_[0])
     assert_allclose(again.decision_function(X), cold.decision_function(X), atol=5e-3)
     assert SVC(warm_start=True).fit(X, y).fit(X[:50], y[:50]).fit_status_ == 0
+
+
+@pytest.mark.parametrize("factor", [0.25, 0.9, 1.0, 1.1, 8.0])
+@pytest.mark.parametrize("free", [0, 5, 40])
+def test_a_start_in_another_box_keeps_bounds_and_sum(factor, free):
+    rng = np.random.default_rng(free)
+    s, old = np.repeat([1.0, -1.0], 30), rng.uniform(0.5, 2.0, 60)
+    old[30:] *= old[:30].sum() / old[30:].sum()  # all at their bounds: the sum is 0
+    beta = s * old
+    beta[rng.choice(30, free // 2, replace=False)] *= 0.5
+    beta[30:] *= beta[:30].sum() / -beta[30:].sum()
+    start = in_new_box(beta, old, factor * old)
+    assert_allclose(start.sum(), 0.0, atol=1e-12)
+    assert (np.abs(start) <= factor * old * (1 + 1e-15)).all()
+    assert (start * s >= 0).all()
+    if free == 0:
+        assert_allclose(start, factor * beta, rtol=1e-12)
 
 
 def test_callbacks_see_every_block_of_all_machines():

@@ -285,8 +285,8 @@ class GridSearchCV(SharedSearch):
     ----------
     estimator : estimator
         What to fit. Those of this package share work among settings, alone or behind a pipeline's
-        other steps: `Ridge` among alphas, `LogisticRegression` among C, `SVC` among C, histogram
-        boosting among all settings.
+        other steps: `Ridge` among alphas, `LogisticRegression` among C, `SVC` among C (each from
+        the last solution with `warm_start=True`), histogram boosting among all settings.
     param_grid : dict or list of dicts
         The values to try of each parameter.
     {SHARED.format(more="")}

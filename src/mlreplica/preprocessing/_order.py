@@ -9,15 +9,18 @@ or inverts the distribution function F and takes the mean of both values where F
     h = q n − 1,      g = ½ if h is whole, else 1                                             (2)
 
 With weights, x_i is the value at place i of the sample in which every row is repeated w times.
-A few quantiles are selected without sorting, each in the part that the one before left for it.
+A few quantiles need no sorting: of every s-th value, sorted, two enclose x_i almost surely; one
+pass finds how many of all values are below them, and only those between them are looked at again.
 """
 
 import numpy as np
 
+from mlreplica.core.compile.jit import kernel
 from mlreplica.core.compile.threads import n_threads, run, split
 from mlreplica.core.rows.walk import is_sparse, steps
 
-FEW = 8  # quantiles up to which selection beats sorting
+FEW, MANY, SAMPLE = 4, 2_500, 1000  # quantiles, rows for which a pass each is best; sorted rows
+SOME = 32  # quantiles up to which NumPy's partition beats its sort
 ROWS = 4096  # rows that are transposed together
 LEAST = 1 << 16  # rows times columns that are worth a thread
 
@@ -98,28 +101,41 @@ def plain_quantiles(x, q, method):
         return np.quantile(x, q, method=method)
     i, g = places(n, q, method)
     low, high = np.clip(i, 0, n - 1), np.clip(i + 1, 0, n - 1)
-    if len(q) <= FEW and n > 1000:
-        wanted = np.unique(np.concatenate([low, high]))
-        select(x, wanted, 0, n)
-    else:
-        x = np.sort(x)
+    if len(q) <= FEW and n > MANY:
+        sample, inside = np.sort(x[:: n // SAMPLE]), np.empty(n + 1)
+        ends = [neighbours(x, a, b, sample, inside) for a, b in zip(low, high, strict=True)]
+        return between(*np.array(ends).T, g)
+    x = np.partition(x, np.unique([low, high])) if len(q) <= SOME else np.sort(x)
     return between(x[low], x[high], g)
 
 
-def select(x, wanted, start, stop):
-    """Put the values of the `wanted` places there, within x[start:stop]."""
-    if not len(wanted):
-        return
-    middle = len(wanted) // 2
-    k = wanted[middle]
-    x[start:stop].partition(k - start)
-    select(x, wanted[:middle], start, k)
-    rest = wanted[middle + 1 :]
-    if len(rest) and rest[0] == k + 1:  # the next larger value: a minimum, no selection
-        at = k + 1 + np.argmin(x[k + 1 : stop])
-        x[k + 1], x[at] = x[at], x[k + 1]
-        k, rest = k + 1, rest[1:]
-    select(x, rest, k + 1, stop)
+@kernel
+def sift(x, low, high, inside):
+    """Copy the values in (low, high); how many they are, and how many are below, low and high."""
+    m, below, at_low, at_high = 0, 0, 0, 0
+    for v in x:
+        inside[m] = v
+        m += (v > low) & (v < high)
+        below += v < low
+        at_low += v == low
+        at_high += v == high
+    return m, below, at_low, at_high
+
+
+def neighbours(x, i, j, sample, inside):
+    """x_i and x_j of the sorted x, j being i or i + 1; `inside` is room for n + 1 values."""
+    m = len(sample)
+    at, reach = i * m // len(x), 2 * int(m**0.5)  # four deviations of the rank
+    low = sample[at - reach] if at >= reach else -np.inf
+    high = sample[at + reach] if at + reach < m else np.inf
+    among, below, at_low, at_high = sift(x, low, high, inside)
+    first, last = below + at_low, below + at_low + among  # places of those inside
+    if i < below or j >= last + at_high:
+        return np.partition(x, [i, j])[[i, j]]
+    some = [k - first for k in (i, j) if first <= k < last]
+    if some:
+        inside[:among].partition(some)
+    return [low if k < first else high if k >= last else inside[k - first] for k in (i, j)]
 
 
 def weighted_quantiles(x, q, weight, method):

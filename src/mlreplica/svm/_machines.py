@@ -104,7 +104,7 @@ class Grams:
         n, sizes = X.shape[0], [len(machine.index) for machine in machines]
         entries = n**2 + sum(m**2 for m in sizes if LARGE_BLOCK < m < n)
         self.at_once = len(machines) == 1 or 8e-6 * entries <= cache_size
-        self.K = None
+        self.K = self.whole = None
         if len(machines) > 1 and self.at_once:
             order = np.argsort(codes, kind="stable")
             self.place = np.empty(len(order), dtype=np.int64)
@@ -130,11 +130,11 @@ class Grams:
                 return self.precomputed(self.K), place
             return self.precomputed(self.K[place[:, None], place]), np.arange(len(index))
         if len(index) == self.X.shape[0]:
-            X = self.X
-        elif isinstance(self.kernel, Precomputed):
-            X = self.X[index[:, None], index]
-        else:
-            X = self.X[index]
+            if self.whole is None:
+                self.whole = KernelRows(self.kernel, self.X, self.cache_size, least=LARGE_BLOCK)
+            return self.whole, np.arange(len(index))
+        gram = isinstance(self.kernel, Precomputed)
+        X = self.X[index[:, None], index] if gram else self.X[index]
         rows = KernelRows(self.kernel, X, self.cache_size, least=LARGE_BLOCK)
         return rows, np.arange(len(index))
 

@@ -69,11 +69,23 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
             The fitted estimator.
         """
         generator = check_random_state(self.random_state)
+        given = self._machines_for(X, y, sample_weight)
+        self._fit_machines(*given)
+        if self._wants_probability():
+            self._calibrate(*given[2:], generator)
+        return self
+
+    def _machines_for(self, X, y, sample_weight):
+        """X, the classes and weights of its rows, the machines and their Gram matrices."""
         X, y = self._read(X, y)
         codes = self._read_labels(y)
         weights = self._read_weights(sample_weight, X, codes)
         machines = machines_of(codes, len(self.classes_), weights, self._one_vs_rest)
         grams = Grams(self._kernel, dense_if_small(X), machines, self.cache_size, codes)
+        return X, codes, weights, machines, grams
+
+    def _fit_machines(self, X, codes, weights, machines, grams):
+        """Solve all machines and set the attributes."""
         duals = [self._dual(machine, weights[machine.index]) for machine in machines]
 
         def publish(model, states):
@@ -87,12 +99,9 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         states = self._solve(grams, machines, duals, publish)
         publish(self, states)
         if getattr(self, "warm_start", False):
-            ends = zip(machines, states, strict=True)
-            self._last_fit = [(self.C, machine, state.beta) for machine, state in ends]
+            ends = zip(machines, duals, states, strict=True)
+            self._last_fit = [(m, P.high - P.low, state.beta) for m, (P, _), state in ends]
         self._warn_if_early()
-        if self._wants_probability():
-            self._calibrate(grams, machines, weights, generator)
-        return self
 
     def _read_labels(self, y):
         """Classes as numbers from 0; sets `classes_` and `class_weight_`."""
@@ -201,7 +210,7 @@ class MarginClassifier(ClassifierMixin, KernelMachine):
         )
         return bool(self.probability)
 
-    def _calibrate(self, grams, machines, weights, generator):
+    def _calibrate(self, weights, machines, grams, generator):
         """A and B of every machine, from decisions about rows that the machine has not seen."""
         folds = [np.array_split(generator.permutation(len(m.index)), FOLDS) for m in machines]
         without = []

@@ -7,13 +7,16 @@ longer matter can be dropped, which makes room for more rows. `times` gives prod
 precision and keeps nothing.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from mlreplica.core.compile.jit import kernel
-from mlreplica.core.compile.threads import n_threads, run, split
+from mlreplica.core.compile.threads import n_threads, one_blas_thread, run, split
 from mlreplica.kernels import RBF, Laplacian, Precomputed, squared_norms
 
 SMALL = 1024  # rows; so few are kept in double precision
+SHORT = 1 << 24  # multiplications that threads of BLAS take as long to share
 TILE = 1 << 16  # entries of a Gram matrix that one task computes at a time
 
 
@@ -48,20 +51,17 @@ class KernelRows:
             min(least, self.n),
             min(self.n, int(cache_size * 1e6 / (X.shape[0] * self.dtype.itemsize))),
         )
-        self.buffer = None if self.whole(most) else np.empty(most * self.n, self.dtype)
+        self.there = self.precomputed and most == self.n and self.A.flags.c_contiguous
+        self.buffer = None if self.there else np.empty(most * self.n, self.dtype)
         self.restrict(None)
-
-    def whole(self, most):
-        """Whether the rows lie there already."""
-        return self.precomputed and most == self.n and self.A.flags.c_contiguous
 
     def restrict(self, columns):
         """Keep only these columns of the rows from now on (None: all); what was kept is lost."""
         self.columns = np.arange(self.n) if columns is None else columns
         self.select()
         width = len(self.columns)
-        if self.buffer is None and columns is None:
-            self.kept = self.A
+        if self.there and columns is None:
+            self.buffer, self.kept = None, self.A
             self.slot = self.owner = np.arange(self.n)
         else:
             if self.buffer is None:
@@ -189,7 +189,8 @@ def times_columns(K, chosen, C):
         return K[:, chosen] @ C
     whole = np.zeros((n, width))
     whole[chosen] = C
-    return K @ whole
+    with one_blas_thread() if K.size * width <= SHORT else nullcontext():
+        return K @ whole
 
 
 @kernel

@@ -88,7 +88,7 @@ class SVC(MarginClassifier):
     multi_class : {"ovo", "ovr"}, default="ovo"
         Train a machine for every pair of classes, or one for each class against all others.
     warm_start : bool, default=False
-        Begin at the last fit's solution, scaled to the new C; for the same rows and labels.
+        Begin at the last fit's solution, fitted into the new C; for the same rows and labels.
 
     Attributes
     ----------
@@ -218,15 +218,14 @@ class SVC(MarginClassifier):
         """(3) of `_smo.py` for one machine, and β to begin at (None: 0)."""
         s, c = machine.s, (self.C if C is None else C) * weights
         P = problem(-s, np.where(s > 0.0, 0.0, -c), np.where(s > 0.0, c, 0.0))
-        return P, self._last_beta(machine, P) if self.warm_start else None
+        again = self.warm_start and np.isfinite(c).all()
+        return P, self._last_beta(machine, P) if again else None
 
     def _last_beta(self, machine, P):
-        """The last fit's β, which C/C_last times as long suits the new box; None if it does not."""
-        for C, last, beta in self.__dict__.get("_last_fit", ()):
+        """The last fit's β of the same machine in the new box; None if there was none."""
+        for last, width, beta in self.__dict__.get("_last_fit", ()):
             if all(np.array_equal(a, b) for a, b in zip(last, machine, strict=True)):
-                start = beta * (self.C / C)
-                if (start >= P.low).all() and (start <= P.high).all():
-                    return start
+                return in_new_box(beta, width, P.high - P.low)
         return None
 
     def _solver(self, grams, machine, dual):
@@ -316,13 +315,26 @@ class SVC(MarginClassifier):
         K_train, K_test = shared_gram(self._make_kernel(fold.X_train), fold, self.cache_size)
         seen = replace(fold, X_train=K_train, X_test=K_test)
         model = clone(self).set_params(kernel="precomputed", gamma="scale")
-        solved = False
+        weight = fold.fit_params.get("sample_weight")
+        given, solved = model._machines_for(K_train, fold.y_train, weight), False
         for k in sorted(range(len(Cs)), key=Cs.__getitem__):
             model.C = Cs[k]
             if not solved:
-                model.fit(K_train, fold.y_train, **fold.fit_params)
+                model._fit_machines(*given)
                 solved = not (model.at_bound_.any() or model.fit_status_)  # a larger C is the same
             yield k, model, seen
+
+
+def in_new_box(beta, old, new):
+    """β with Σβ = 0 for boxes of other widths: bounds stay bounds, the others make up the sum."""
+    bound = np.abs(beta) >= old
+    start = np.where(bound, np.copysign(new, beta), np.clip(beta, -new, new))
+    if excess := start.sum():
+        heavy = start * excess > 0.0
+        free = heavy & ~bound
+        some = free if abs(start[free].sum()) > abs(excess) else heavy
+        start[some] *= 1.0 - excess / start[some].sum()
+    return start
 
 
 def shared_gram(kernel, fold, cache_size):
@@ -343,7 +355,7 @@ def shared_gram(kernel, fold, cache_size):
         if 8e-6 * len(X) ** 2 * (len(fold.shared) + 1) > cache_size:
             fold.shared.clear()
         K = fold.shared[kernel] = kernel.block(X, X, np.empty((len(X), len(X))))
-    return K[fold.train[:, None], fold.train], K[fold.test[:, None], fold.train]
+    return K[fold.train].take(fold.train, axis=1), K[fold.test].take(fold.train, axis=1)
 
 
 def meet(X, s):

@@ -270,9 +270,8 @@ class HistGradientBoosting(CallbackSupport, BaseEstimator):
         for k, setting in enumerate(settings):
             rest = tuple(sorted((n, v) for n, v in setting.items() if n != "max_iter"))
             alike.setdefault(rest, []).append(k)
-        seeded = isinstance(self.random_state, Integral)
         rounds = [setting.get("max_iter", self.max_iter) for setting in settings]
-        for some in alike.values() if seeded else [[k] for k in range(len(settings))]:
+        for some in alike.values():
             model = clone(self).set_params(**settings[some[0]])
             model.max_iter = max(rounds[k] for k in some)
             model._kept_bins = bins
