@@ -235,7 +235,9 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):
         "out_of_bounds": [StrOptions({"nan", "clip", "raise"})],
     }
 
-    def __init__(self, *, y_min=None, y_max=None, increasing=True, out_of_bounds="nan"):
+    def __init__(
+        self, *, y_min=None, y_max=None, increasing: bool | str = True, out_of_bounds="nan"
+    ):
         self.y_min = y_min
         self.y_max = y_max
         self.increasing = increasing

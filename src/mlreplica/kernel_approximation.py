@@ -29,6 +29,7 @@ features for large-scale kernel machines (2007).
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -149,7 +150,7 @@ class Nystroem(Features):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel: Any = "rbf",
         *,
         gamma=None,
         coef0=None,
@@ -315,7 +316,7 @@ class RBFSampler(Features):
         "random_state": ["random_state"],
     }
 
-    def __init__(self, *, gamma=1.0, n_components=100, random_state=None):
+    def __init__(self, *, gamma: float | str = 1.0, n_components=100, random_state=None):
         self.gamma = gamma
         self.n_components = n_components
         self.random_state = random_state

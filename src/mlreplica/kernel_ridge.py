@@ -40,7 +40,7 @@ Zaki, Meira, Data Mining and Machine Learning (2020), section 23.5.
 import warnings
 from contextlib import nullcontext
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -260,12 +260,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        alpha=1,
+        alpha: Any = 1,
         *,
-        kernel="linear",
+        kernel: Any = "linear",
         gamma=None,
-        degree=3,
-        coef0=1,
+        degree: float = 3,
+        coef0: float = 1,
         kernel_params=None,
         augmented=False,
         leave_one_out=False,

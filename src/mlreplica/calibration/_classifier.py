@@ -217,7 +217,15 @@ class CalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         "ensemble": ["boolean", StrOptions({"auto"})],
     }
 
-    def __init__(self, estimator=None, *, method="sigmoid", cv=None, n_jobs=None, ensemble="auto"):
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        method="sigmoid",
+        cv=None,
+        n_jobs=None,
+        ensemble: bool | str = "auto",
+    ):
         self.estimator = estimator
         self.method = method
         self.cv = cv

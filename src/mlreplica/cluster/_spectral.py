@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -286,15 +287,15 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         random_state=None,
         n_init=10,
         gamma=1.0,
-        affinity="rbf",
+        affinity: Any = "rbf",
         n_neighbors=10,
-        eigen_tol="auto",
+        eigen_tol: float | str = "auto",
         assign_labels="kmeans",
-        degree=3,
-        coef0=1,
+        degree: float = 3,
+        coef0: float = 1,
         kernel_params=None,
         n_jobs=None,
-        verbose=False,
+        verbose: int = False,
     ):
         self.n_clusters = n_clusters
         self.eigen_solver = eigen_solver

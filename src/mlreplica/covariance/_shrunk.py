@@ -258,7 +258,7 @@ class LedoitWolf(EmpiricalCovariance):
     card = CARD
     _parameter_constraints = EmpiricalCovariance._parameter_constraints | {"block_size": [Real]}
 
-    def __init__(self, *, store_precision=True, assume_centered=False, block_size=1000):
+    def __init__(self, *, store_precision=True, assume_centered=False, block_size: float = 1000):
         super().__init__(store_precision=store_precision, assume_centered=assume_centered)
         self.block_size = block_size
 

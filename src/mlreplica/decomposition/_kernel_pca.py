@@ -34,6 +34,7 @@ Bakır, Weston, Schölkopf, Learning to find pre-images (2004).
 
 from contextlib import nullcontext
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -197,17 +198,17 @@ class KernelPCA(
         self,
         n_components=None,
         *,
-        kernel="linear",
+        kernel: Any = "linear",
         gamma=None,
-        degree=3,
-        coef0=1,
+        degree: float = 3,
+        coef0: float = 1,
         kernel_params=None,
         alpha=1.0,
         fit_inverse_transform=False,
         eigen_solver="auto",
-        tol=0,
+        tol: float = 0,
         max_iter=None,
-        iterated_power="auto",
+        iterated_power: int | str = "auto",
         remove_zero_eig=False,
         random_state=None,
         copy_X=True,

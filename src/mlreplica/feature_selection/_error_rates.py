@@ -14,6 +14,7 @@ Benjamini, Hochberg: Controlling the false discovery rate. JRSS B 57 (1995), 289
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -58,7 +59,7 @@ class ByPValue(UnivariateSelector):
         "alpha": [Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(self, score_func=f_classif, *, alpha=5e-2):
+    def __init__(self, score_func: Any = f_classif, *, alpha=5e-2):
         self.score_func = score_func
         self.alpha = alpha
 

@@ -6,6 +6,7 @@ are kept whose importance is at least a threshold, and of those at most a number
 
 from copy import deepcopy
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -157,9 +158,9 @@ class SelectFromModel(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         *,
         threshold=None,
         prefit=False,
-        norm_order=1,
+        norm_order: float = 1,
         max_features=None,
-        importance_getter="auto",
+        importance_getter: Any = "auto",
     ):
         self.estimator = estimator
         self.threshold = threshold

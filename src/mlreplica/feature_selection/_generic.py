@@ -1,6 +1,7 @@
 """Univariate selection by name: for searches over the kind of selection"""
 
 from numbers import Real
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,7 +50,9 @@ class GenericUnivariateSelect(UnivariateSelector):
         "param": [Interval(Real, 0, None, closed="left"), StrOptions({"all"})],
     }
 
-    def __init__(self, score_func=f_classif, *, mode="percentile", param=1e-5):
+    def __init__(
+        self, score_func: Any = f_classif, *, mode="percentile", param: float | str = 1e-5
+    ):
         self.score_func = score_func
         self.mode = mode
         self.param = param

@@ -31,6 +31,7 @@ Askari, Rebjock, d'Aspremont, El Ghaoui: FANOK: knockoffs in linear time. SIMODS
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -171,7 +172,7 @@ class KnockoffSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         method="sdp",
         offset=1,
         covariance=None,
-        importance_getter="auto",
+        importance_getter: Any = "auto",
         random_state=None,
     ):
         self.estimator = estimator

@@ -149,9 +149,9 @@ class RFE(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         estimator,
         *,
         n_features_to_select=None,
-        step=1,
+        step: float = 1,
         verbose=0,
-        importance_getter="auto",
+        importance_getter: Any = "auto",
     ):
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select

@@ -7,6 +7,7 @@ number of columns with the best mean score; of several, the smallest.
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -119,13 +120,13 @@ class RFECV(RFE):
         self,
         estimator,
         *,
-        step=1,
+        step: float = 1,
         min_features_to_select=1,
         cv=None,
         scoring=None,
         verbose=0,
         n_jobs=None,
-        importance_getter="auto",
+        importance_getter: Any = "auto",
     ):
         self.estimator = estimator
         self.step = step

@@ -8,6 +8,7 @@ candidates are scored on the same folds. The search is greedy: it never undoes a
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -139,11 +140,11 @@ class SequentialFeatureSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator
         self,
         estimator,
         *,
-        n_features_to_select="auto",
+        n_features_to_select: float | str = "auto",
         tol=None,
         direction="forward",
         scoring=None,
-        cv=5,
+        cv: Any = 5,
         n_jobs=None,
     ):
         self.estimator = estimator

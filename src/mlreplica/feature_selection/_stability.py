@@ -23,6 +23,7 @@ Shah, Samworth: Variable selection with error control: another look at stability
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -167,7 +168,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         max_false=1.0,
         n_features_per_run=None,
         n_pairs=50,
-        importance_getter="auto",
+        importance_getter: Any = "auto",
         n_jobs=None,
         random_state=None,
     ):

@@ -5,6 +5,7 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -122,7 +123,7 @@ class SelectPercentile(UnivariateSelector):
         "percentile": [Interval(Real, 0, 100, closed="both")],
     }
 
-    def __init__(self, score_func=f_classif, *, percentile=10):
+    def __init__(self, score_func: Any = f_classif, *, percentile: float = 10):
         self.score_func = score_func
         self.percentile = percentile
 
@@ -172,7 +173,7 @@ class SelectKBest(UnivariateSelector):
         "k": [StrOptions({"all"}), Interval(Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, score_func=f_classif, *, k=10):
+    def __init__(self, score_func: Any = f_classif, *, k: int | str = 10):
         self.score_func = score_func
         self.k = k
 

@@ -1,5 +1,7 @@
 """Missing indicator: that a value is missing may say more than the value would have said"""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -71,7 +73,12 @@ class MissingIndicator(TransformerMixin, ValidatedOnce, BaseEstimator):
     }
 
     def __init__(
-        self, *, missing_values=np.nan, features="missing-only", sparse="auto", error_on_new=True
+        self,
+        *,
+        missing_values: Any = np.nan,
+        features="missing-only",
+        sparse: bool | str = "auto",
+        error_on_new=True,
     ):
         self.missing_values = missing_values
         self.features = features

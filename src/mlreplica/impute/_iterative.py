@@ -21,6 +21,7 @@ import warnings
 from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -154,7 +155,7 @@ class IterativeImputer(Imputer):
         self,
         estimator=None,
         *,
-        missing_values=np.nan,
+        missing_values: Any = np.nan,
         sample_posterior=False,
         max_iter=10,
         tol=1e-3,
@@ -163,8 +164,8 @@ class IterativeImputer(Imputer):
         fill_value=None,
         imputation_order="ascending",
         skip_complete=False,
-        min_value=-np.inf,
-        max_value=np.inf,
+        min_value: Any = -np.inf,
+        max_value: Any = np.inf,
         verbose=0,
         random_state=None,
         add_indicator=False,

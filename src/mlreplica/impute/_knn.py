@@ -14,6 +14,7 @@ Troyanskaya et al.: Missing value estimation methods for DNA microarrays. Bioinf
 
 from functools import partial
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -139,10 +140,10 @@ class KNNImputer(Imputer):
     def __init__(
         self,
         *,
-        missing_values=np.nan,
+        missing_values: Any = np.nan,
         n_neighbors=5,
-        weights="uniform",
-        metric="nan_euclidean",
+        weights: Any = "uniform",
+        metric: Any = "nan_euclidean",
         copy=True,
         add_indicator=False,
         keep_empty_features=False,

@@ -8,6 +8,7 @@ correlation: see the page.
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,8 +94,8 @@ class SimpleImputer(Imputer):
     def __init__(
         self,
         *,
-        missing_values=np.nan,
-        strategy="mean",
+        missing_values: Any = np.nan,
+        strategy: Any = "mean",
         fill_value=None,
         copy=True,
         add_indicator=False,

@@ -15,6 +15,7 @@ to scikit-learn's own loop.
 import time
 from copy import copy
 from numbers import Integral, Number
+from typing import Any
 
 import numpy as np
 import sklearn.metrics
@@ -319,11 +320,11 @@ class GridSearchCV(SharedSearch):
         *,
         scoring=None,
         n_jobs=None,
-        refit=True,
+        refit: Any = True,
         cv=None,
         verbose=0,
-        pre_dispatch="2*n_jobs",
-        error_score=np.nan,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: float | str = np.nan,
         return_train_score=False,
     ):
         super().__init__(
@@ -399,12 +400,12 @@ class RandomizedSearchCV(SharedSearch):
         n_iter=10,
         scoring=None,
         n_jobs=None,
-        refit=True,
+        refit: Any = True,
         cv=None,
         verbose=0,
-        pre_dispatch="2*n_jobs",
+        pre_dispatch: int | str = "2*n_jobs",
         random_state=None,
-        error_score=np.nan,
+        error_score: float | str = np.nan,
         return_train_score=False,
     ):
         self.param_distributions = param_distributions

@@ -22,6 +22,7 @@ All three are linear in x, so a prediction is one product.
 import math
 import warnings
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,7 +111,7 @@ class DiscreteNB(NaiveBayes):
         "force_alpha": ["boolean"],
     }
 
-    def __init__(self, alpha=1.0, fit_prior=True, class_prior=None, force_alpha=True):
+    def __init__(self, alpha: Any = 1.0, fit_prior=True, class_prior=None, force_alpha=True):
         self.alpha = alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
@@ -223,7 +224,7 @@ class MultinomialNB(DiscreteNB):
 
     card = CARD.but(by_name=True)
 
-    def __init__(self, *, alpha=1.0, force_alpha=True, fit_prior=True, class_prior=None):
+    def __init__(self, *, alpha: Any = 1.0, force_alpha=True, fit_prior=True, class_prior=None):
         super().__init__(alpha, fit_prior, class_prior, force_alpha)
 
     def _probabilities(self, alpha):
@@ -275,7 +276,7 @@ class ComplementNB(DiscreteNB):
     _parameter_constraints = DiscreteNB._parameter_constraints | {"norm": ["boolean"]}
 
     def __init__(
-        self, *, alpha=1.0, force_alpha=True, fit_prior=True, class_prior=None, norm=False
+        self, *, alpha: Any = 1.0, force_alpha=True, fit_prior=True, class_prior=None, norm=False
     ):
         super().__init__(alpha, fit_prior, class_prior, force_alpha)
         self.norm = norm
@@ -336,7 +337,13 @@ class BernoulliNB(DiscreteNB):
     }
 
     def __init__(
-        self, *, alpha=1.0, force_alpha=True, binarize=0.0, fit_prior=True, class_prior=None
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha=True,
+        binarize: float | None = 0.0,
+        fit_prior=True,
+        class_prior=None,
     ):
         super().__init__(alpha, fit_prior, class_prior, force_alpha)
         self.binarize = binarize

@@ -18,6 +18,7 @@ gene expression. PNAS 99 (2002).
 
 import warnings
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,7 +86,7 @@ class NearestCentroid(ClassifierMixin, BaseEstimator):
         "priors": ["array-like", StrOptions({"empirical", "uniform"})],
     }
 
-    def __init__(self, metric="euclidean", *, shrink_threshold=None, priors="uniform"):
+    def __init__(self, metric="euclidean", *, shrink_threshold=None, priors: Any = "uniform"):
         self.metric = metric
         self.shrink_threshold = shrink_threshold
         self.priors = priors

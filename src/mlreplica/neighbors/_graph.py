@@ -1,6 +1,7 @@
 """Neighbours as such: the search as an estimator, as a transformer, and as a graph"""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,12 +55,12 @@ class NearestNeighbors(KNeighboursMixin, RadiusNeighboursMixin, NeighboursBase):
     def __init__(
         self,
         *,
-        n_neighbors=5,
-        radius=1.0,
+        n_neighbors: int | None = 5,
+        radius: float | None = 1.0,
         algorithm="auto",
         leaf_size=30,
-        metric="minkowski",
-        p=2,
+        metric: Any = "minkowski",
+        p: float | None = 2,
         metric_params=None,
         n_jobs=None,
     ):
@@ -192,11 +193,11 @@ class KNeighborsTransformer(GraphTransformer, KNeighboursMixin, NeighboursBase):
         self,
         *,
         mode="distance",
-        n_neighbors=5,
+        n_neighbors: int | None = 5,
         algorithm="auto",
         leaf_size=30,
-        metric="minkowski",
-        p=2,
+        metric: Any = "minkowski",
+        p: float | None = 2,
         metric_params=None,
         n_jobs=None,
     ):
@@ -248,11 +249,11 @@ class RadiusNeighborsTransformer(GraphTransformer, RadiusNeighboursMixin, Neighb
         self,
         *,
         mode="distance",
-        radius=1.0,
+        radius: float | None = 1.0,
         algorithm="auto",
         leaf_size=30,
-        metric="minkowski",
-        p=2,
+        metric: Any = "minkowski",
+        p: float | None = 2,
         metric_params=None,
         n_jobs=None,
     ):

@@ -16,6 +16,7 @@ Breunig, Kriegel, Ng, Sander: LOF: identifying density-based local outliers. SIG
 
 import warnings
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -121,14 +122,14 @@ class LocalOutlierFactor(KNeighboursMixin, OutlierMixin, NeighboursBase):
 
     def __init__(
         self,
-        n_neighbors=20,
+        n_neighbors: int | None = 20,
         *,
         algorithm="auto",
         leaf_size=30,
-        metric="minkowski",
-        p=2,
+        metric: Any = "minkowski",
+        p: float | None = 2,
         metric_params=None,
-        contamination="auto",
+        contamination: float | str = "auto",
         novelty=False,
         n_jobs=None,
     ):

@@ -109,7 +109,7 @@ class LVQClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):
         self,
         algorithm="glvq",
         *,
-        prototypes_per_class=1,
+        prototypes_per_class: Any = 1,
         init="auto",
         learning_rate=None,
         schedule="linear",

@@ -21,6 +21,7 @@ import sys
 import time
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -113,7 +114,7 @@ class NeighborhoodComponentsAnalysis(
         self,
         n_components=None,
         *,
-        init="auto",
+        init: Any = "auto",
         warm_start=False,
         max_iter=50,
         tol=1e-5,

@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -48,13 +49,13 @@ class RadiusNeighborsRegressor(NumberVote, RadiusNeighboursMixin, RegressorMixin
 
     def __init__(
         self,
-        radius=1.0,
+        radius: float | None = 1.0,
         *,
-        weights="uniform",
+        weights: Any = "uniform",
         algorithm="auto",
         leaf_size=30,
-        p=2,
-        metric="minkowski",
+        p: float | None = 2,
+        metric: Any = "minkowski",
         metric_params=None,
         n_jobs=None,
     ):
@@ -103,13 +104,13 @@ class RadiusNeighborsClassifier(ClassVote, RadiusNeighboursMixin, ClassifierMixi
 
     def __init__(
         self,
-        radius=1.0,
+        radius: float | None = 1.0,
         *,
-        weights="uniform",
+        weights: Any = "uniform",
         algorithm="auto",
         leaf_size=30,
-        p=2,
-        metric="minkowski",
+        p: float | None = 2,
+        metric: Any = "minkowski",
         outlier_label=None,
         metric_params=None,
         n_jobs=None,

@@ -10,6 +10,7 @@ Neighbours are ordered by distance and then by index, whatever the algorithm.
 import itertools
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,8 +73,8 @@ class NeighboursBase(MultiOutputMixin, BaseEstimator):
         radius=None,
         algorithm="auto",
         leaf_size=30,
-        metric="minkowski",
-        p=2,
+        metric: Any = "minkowski",
+        p: float | None = 2,
         metric_params=None,
         n_jobs=None,
     ):

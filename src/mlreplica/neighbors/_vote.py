@@ -13,6 +13,7 @@ Cover, Hart: Nearest neighbor pattern classification. IEEE Trans. Information Th
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -315,13 +316,13 @@ class KNeighborsClassifier(ClassVote, KNeighboursMixin, ClassifierMixin, Neighbo
 
     def __init__(
         self,
-        n_neighbors=5,
+        n_neighbors: int | None = 5,
         *,
-        weights="uniform",
+        weights: Any = "uniform",
         algorithm="auto",
         leaf_size=30,
-        p=2,
-        metric="minkowski",
+        p: float | None = 2,
+        metric: Any = "minkowski",
         metric_params=None,
         n_jobs=None,
     ):

@@ -65,7 +65,7 @@ class IQR(ColumnDetector):
 
     card = CARD
 
-    def __init__(self, *, threshold=1.5, contamination="auto"):
+    def __init__(self, *, threshold=1.5, contamination: float | str = "auto"):
         self.threshold = threshold
         self.contamination = contamination
 

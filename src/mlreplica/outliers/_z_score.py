@@ -78,7 +78,7 @@ class ZScore(ColumnDetector):
 
     _parameter_constraints = ColumnDetector._parameter_constraints | {"robust": ["boolean"]}
 
-    def __init__(self, *, threshold=3.0, robust=False, contamination="auto"):
+    def __init__(self, *, threshold=3.0, robust=False, contamination: float | str = "auto"):
         self.threshold = threshold
         self.robust = robust
         self.contamination = contamination

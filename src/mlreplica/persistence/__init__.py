@@ -33,7 +33,7 @@ A reader of format n reads formats 1 … n; what is newer is refused in words.
 import json
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mlreplica
 
@@ -54,7 +54,7 @@ class Header(NamedTuple):
     estimator: str
 
 
-def save(model, path):
+def save(model: Any, path: Any) -> None:
     """Write a model to a file.
 
     Every estimator of the package can be saved, fitted or not, and so can a scikit-learn
@@ -101,7 +101,7 @@ def save(model, path):
     return path
 
 
-def load(path):
+def load(path: Any) -> Any:
     """Read a model from a file that `save` has written.
 
     Parameters

@@ -15,6 +15,7 @@ last bin have no outer end. The cuts are found by one of four strategies:
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -154,13 +155,13 @@ class KBinsDiscretizer(ValidatedOnce, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_bins=5,
+        n_bins: Any = 5,
         *,
         encode="onehot",
         strategy="quantile",
         quantile_method="averaged_inverted_cdf",
         dtype=None,
-        subsample=200_000,
+        subsample: int | None = 200_000,
         random_state=None,
     ):
         self.n_bins = n_bins

@@ -14,6 +14,7 @@ where the distance of two values depends only on the steps between them, the sho
 """
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -124,7 +125,7 @@ class DateFeatures(TransformerMixin, BaseEstimator):
         "origin": "no_validation",
     }
 
-    def __init__(self, parts=PARTS, *, cyclical=True, origin=None):
+    def __init__(self, parts: Any = PARTS, *, cyclical: Any = True, origin=None):
         self.parts = parts
         self.cyclical = cyclical
         self.origin = origin

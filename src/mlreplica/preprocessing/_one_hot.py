@@ -10,6 +10,7 @@ one column, the last. A value that is no category is a row of zeros, or belongs 
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -103,14 +104,14 @@ class OneHotEncoder(CategoryEncoder):
     def __init__(
         self,
         *,
-        categories="auto",
+        categories: Any = "auto",
         drop=None,
         sparse_output=True,
         dtype=np.float64,
         handle_unknown="error",
         min_frequency=None,
         max_categories=None,
-        feature_name_combiner="concat",
+        feature_name_combiner: Any = "concat",
     ):
         self.categories = categories
         self.drop = drop

@@ -9,6 +9,7 @@ seriously, a tree needs it only to split. Infrequent categories share the last n
 """
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
@@ -79,11 +80,11 @@ class OrdinalEncoder(OneToOneFeatureMixin, CategoryEncoder):
     def __init__(
         self,
         *,
-        categories="auto",
+        categories: Any = "auto",
         dtype=np.float64,
         handle_unknown="error",
         unknown_value=None,
-        encoded_missing_value=np.nan,
+        encoded_missing_value: Any = np.nan,
         min_frequency=None,
         max_categories=None,
     ):

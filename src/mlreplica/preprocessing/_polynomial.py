@@ -17,6 +17,7 @@ and one column fewer in every m_(t+1) without repetition.
 
 from math import comb
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -194,7 +195,7 @@ class PolynomialFeatures(ValidatedOnce, TransformerMixin, BaseEstimator):
         "order": [StrOptions({"C", "F"})],
     }
 
-    def __init__(self, degree=2, *, interaction_only=False, include_bias=True, order="C"):
+    def __init__(self, degree: Any = 2, *, interaction_only=False, include_bias=True, order="C"):
         self.degree = degree
         self.interaction_only = interaction_only
         self.include_bias = include_bias

@@ -142,7 +142,7 @@ class QuantileTransformer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin,
         n_quantiles=1000,
         output_distribution="uniform",
         ignore_implicit_zeros=False,
-        subsample=10_000,
+        subsample: int | None = 10_000,
         random_state=None,
         copy=True,
     ):

@@ -9,6 +9,8 @@ largest modulus to 1, so that 0 stays 0 and sparse rows stay sparse:
 The extremes of two batches are those of both, so `partial_fit` is exact.
 """
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -120,7 +122,7 @@ class MinMaxScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
         "clip": ["boolean"],
     }
 
-    def __init__(self, feature_range=(0, 1), *, copy=True, clip=False):
+    def __init__(self, feature_range: Any = (0, 1), *, copy=True, clip=False):
         self.feature_range = feature_range
         self.copy = copy
         self.clip = clip

@@ -7,6 +7,8 @@ normal distribution the distance of its quartiles is 1.349 deviations: `unit_var
 that number, so that z has variance 1.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -99,7 +101,7 @@ class RobustScaler(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEs
         *,
         with_centering=True,
         with_scaling=True,
-        quantile_range=(25.0, 75.0),
+        quantile_range: Any = (25.0, 75.0),
         copy=True,
         unit_variance=False,
     ):

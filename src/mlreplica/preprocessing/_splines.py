@@ -23,6 +23,7 @@ de Boor: On calculating with B-splines. J. Approximation Theory 6 (1972), 50–6
 """
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -57,8 +58,7 @@ def basis_pieces(t, d):
     B[0, 0] = 1.0  # (4)
     for g in range(1, d + 1):
         new = np.zeros_like(B)
-        for r in range(g + 1):
-            i = s - g + r
+        for r, i in enumerate(s - g + np.arange(g + 1)[:, None]):
             if r > 0:  # (5), where x − t_i = u + (t_s − t_i)
                 low = B[r - 1] / apart(t[i + g] - t[i])
                 new[r] += (t[s] - t[i]) * low
@@ -203,7 +203,7 @@ class SplineTransformer(ValidatedOnce, TransformerMixin, BaseEstimator):
         n_knots=5,
         degree=3,
         *,
-        knots="uniform",
+        knots: Any = "uniform",
         extrapolation="constant",
         include_bias=True,
         order="C",

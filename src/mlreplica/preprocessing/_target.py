@@ -28,6 +28,7 @@ and prediction problems. SIGKDD Explorations 3 (2001), 27–32.
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
@@ -130,12 +131,12 @@ class TargetEncoder(OneToOneFeatureMixin, CategoryEncoder):
 
     def __init__(
         self,
-        categories="auto",
+        categories: Any = "auto",
         target_type="auto",
-        smooth="auto",
-        cv=5,
-        shuffle="deprecated",
-        random_state="deprecated",
+        smooth: float | str = "auto",
+        cv: Any = 5,
+        shuffle: bool | str = "deprecated",
+        random_state: Any = "deprecated",
     ):
         self.categories = categories
         self.target_type = target_type

@@ -15,6 +15,7 @@ Tukey: Exploratory data analysis. Addison-Wesley, 1977.
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -80,7 +81,7 @@ class Winsorizer(ValidatedOnce, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         "copy": ["boolean"],
     }
 
-    def __init__(self, method="quantiles", *, quantiles=(0.01, 0.99), k=1.5, copy=True):
+    def __init__(self, method="quantiles", *, quantiles: Any = (0.01, 0.99), k=1.5, copy=True):
         self.method = method
         self.quantiles = quantiles
         self.k = k

@@ -11,6 +11,7 @@ rows weighted by the (n, K) probabilities of the states. `start(X, n_components,
 """
 
 import copy
+from typing import Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -114,17 +115,17 @@ class HMM(BaseHMM):
         self,
         n_components=1,
         emissions=None,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
         algorithm="viterbi",
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="ste",
         init_params="ste",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

@@ -6,6 +6,7 @@ A state k shows the symbol v with probability b_k(v). Given γ, the step of EM c
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -156,20 +157,20 @@ class CategoricalHMM(SymbolsHMM):
     def __init__(
         self,
         n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
         *,
-        emissionprob_prior=1.0,
+        emissionprob_prior: Any = 1.0,
         n_features=None,
         algorithm="viterbi",
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="ste",
         init_params="ste",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

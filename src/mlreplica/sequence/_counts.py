@@ -6,6 +6,7 @@ log x! is the same for all states: it is added to likelihoods and left out of th
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -125,19 +126,19 @@ class PoissonHMM(CountsHMM):
     def __init__(
         self,
         n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        lambdas_prior=0.0,
-        lambdas_weight=0.0,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
+        lambdas_prior: Any = 0.0,
+        lambdas_weight: Any = 0.0,
         algorithm="viterbi",
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="stl",
         init_params="stl",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

@@ -187,9 +187,9 @@ calibration_max_trials
         averaging=None,
         variance=None,
         gamma=None,
-        verbose=False,
+        verbose: int = False,
         model_filename=None,
-        keep_tempfiles=False,
+        keep_tempfiles: bool | None = False,
         trainer_cls=None,
     ):
         self.algorithm = algorithm

@@ -10,6 +10,7 @@ with ν = `means_weight`, μ₀ = `means_prior`, Ψ = `covars_prior` (times the 
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -132,21 +133,21 @@ class GaussianHMM(BaseHMM):
         n_components=1,
         covariance_type="diag",
         min_covar=1e-3,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        means_prior=0,
-        means_weight=0,
-        covars_prior=1e-2,
-        covars_weight=1,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
+        means_prior: Any = 0,
+        means_weight: Any = 0,
+        covars_prior: Any = 1e-2,
+        covars_weight: Any = 1,
         algorithm="viterbi",
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="stmc",
         init_params="stmc",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

@@ -10,6 +10,7 @@ and every component is fitted as a state of `GaussianHMM` is.
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -160,11 +161,11 @@ class GMMHMM(BaseHMM):
         n_components=1,
         n_mix=1,
         min_covar=1e-3,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
-        weights_prior=1.0,
-        means_prior=0.0,
-        means_weight=0.0,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
+        weights_prior: Any = 1.0,
+        means_prior: Any = 0.0,
+        means_weight: Any = 0.0,
         covars_prior=None,
         covars_weight=None,
         algorithm="viterbi",
@@ -172,11 +173,11 @@ class GMMHMM(BaseHMM):
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="stmcw",
         init_params="stmcw",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

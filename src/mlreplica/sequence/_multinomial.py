@@ -6,6 +6,7 @@ Given γ, the step of EM is b_kd ← the share of kind d among all that state k 
 """
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -81,17 +82,17 @@ class MultinomialHMM(SymbolsHMM):
         self,
         n_components=1,
         n_trials=None,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
         algorithm="viterbi",
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="ste",
         init_params="ste",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

@@ -8,6 +8,7 @@ of r, which has no closed form, (1) is maximised by Newton's method on log r.
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
@@ -81,18 +82,18 @@ class NegativeBinomialHMM(CountsHMM):
     def __init__(
         self,
         n_components=1,
-        startprob_prior=1.0,
-        transmat_prior=1.0,
+        startprob_prior: Any = 1.0,
+        transmat_prior: Any = 1.0,
         max_dispersion=1e6,
         algorithm="viterbi",
         random_state=None,
         n_iter=100,
         tol=1e-2,
-        verbose=False,
+        verbose: int = False,
         params="stlr",
         init_params="stlr",
         implementation="scaling",
-        topology="ergodic",
+        topology: Any = "ergodic",
         n_init=1,
     ):
         self.n_components = n_components

@@ -13,6 +13,7 @@ weights of transitions may depend on attributes, in a `CRF` here, as in CRFsuite
 
 import re
 from numbers import Integral
+from typing import Any
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
@@ -89,7 +90,9 @@ class WordFeatures(TransformerMixin, BaseEstimator):
         "templates": [tuple, list, None],
     }
 
-    def __init__(self, window=1, prefixes=(), suffixes=(1, 2, 3), shapes=True, templates=None):
+    def __init__(
+        self, window=1, prefixes: Any = (), suffixes: Any = (1, 2, 3), shapes=True, templates=None
+    ):
         self.window = window
         self.prefixes = prefixes
         self.suffixes = suffixes

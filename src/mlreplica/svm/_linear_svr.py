@@ -127,7 +127,7 @@ class LinearSVR(CallbackSupport, LinearPrediction, RegressorMixin, BaseEstimator
         loss="epsilon_insensitive",
         fit_intercept=True,
         intercept_scaling=1.0,
-        dual="auto",
+        dual: bool | str = "auto",
         verbose=0,
         random_state=None,
         max_iter=1000,

@@ -12,6 +12,7 @@ Schölkopf, Smola, Williamson, Bartlett, New support vector algorithms (2000).
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -83,16 +84,16 @@ class NuSVC(MarginClassifier):
         self,
         *,
         nu=0.5,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
+        gamma: float | str = "scale",
         coef0=0.0,
         shrinking=True,
-        probability="deprecated",
+        probability: Any = "deprecated",
         tol=1e-3,
-        cache_size=200,
+        cache_size: float = 200,
         class_weight=None,
-        verbose=False,
+        verbose: int = False,
         max_iter=-1,
         decision_function_shape="ovr",
         break_ties=False,

@@ -18,6 +18,7 @@ distribution (2001).
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -122,15 +123,15 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def __init__(
         self,
         *,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
+        gamma: float | str = "scale",
         coef0=0.0,
         tol=1e-3,
         nu=0.5,
         shrinking=True,
-        cache_size=200,
-        verbose=False,
+        cache_size: float = 200,
+        verbose: int = False,
         max_iter=-1,
     ):
         self.kernel = kernel

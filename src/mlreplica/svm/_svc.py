@@ -20,6 +20,7 @@ Cortes, Vapnik, Support-vector networks (1995).
 
 from dataclasses import replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -169,16 +170,16 @@ class SVC(MarginClassifier):
         self,
         *,
         C=1.0,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
+        gamma: float | str = "scale",
         coef0=0.0,
         shrinking=True,
-        probability="deprecated",
+        probability: Any = "deprecated",
         tol=1e-3,
-        cache_size=200,
+        cache_size: float = 200,
         class_weight=None,
-        verbose=False,
+        verbose: int = False,
         max_iter=-1,
         decision_function_shape="ovr",
         break_ties=False,

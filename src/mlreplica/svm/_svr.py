@@ -32,6 +32,7 @@ vector regression (2004); Schölkopf, Smola, Williamson, Bartlett, New support v
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -204,16 +205,16 @@ class SVR(TubeRegressor):
     def __init__(
         self,
         *,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
+        gamma: float | str = "scale",
         coef0=0.0,
         tol=1e-3,
         C=1.0,
         epsilon=0.1,
         shrinking=True,
-        cache_size=200,
-        verbose=False,
+        cache_size: float = 200,
+        verbose: int = False,
         max_iter=-1,
     ):
         self.kernel = kernel
@@ -293,14 +294,14 @@ class NuSVR(TubeRegressor):
         *,
         nu=0.5,
         C=1.0,
-        kernel="rbf",
+        kernel: Any = "rbf",
         degree=3,
-        gamma="scale",
+        gamma: float | str = "scale",
         coef0=0.0,
         shrinking=True,
         tol=1e-3,
-        cache_size=200,
-        verbose=False,
+        cache_size: float = 200,
+        verbose: int = False,
         max_iter=-1,
     ):
         self.nu = nu

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -165,7 +166,7 @@ class DBSCAN(ClusterMixin, BaseEstimator):
         eps=0.5,
         *,
         min_samples=5,
-        metric="euclidean",
+        metric: Any = "euclidean",
         metric_params=None,
         algorithm="auto",
         leaf_size=30,

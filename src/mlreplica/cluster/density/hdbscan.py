@@ -12,6 +12,7 @@ Campello, Moulavi, Sander: Density-based clustering based on hierarchical densit
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -149,7 +150,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
         min_samples=None,
         cluster_selection_epsilon=0.0,
         max_cluster_size=None,
-        metric="euclidean",
+        metric: Any = "euclidean",
         metric_params=None,
         alpha=1.0,
         algorithm="auto",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heapq import heappush, heappushpop
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -131,12 +132,12 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters=2,
+        n_clusters: int | None = 2,
         *,
-        metric="euclidean",
+        metric: Any = "euclidean",
         memory=None,
         connectivity=None,
-        compute_full_tree="auto",
+        compute_full_tree: bool | str = "auto",
         linkage="ward",
         distance_threshold=None,
         compute_distances=False,
@@ -275,14 +276,14 @@ compute_distances
 
     def __init__(
         self,
-        n_clusters=2,
+        n_clusters: int | None = 2,
         *,
-        metric="euclidean",
+        metric: Any = "euclidean",
         memory=None,
         connectivity=None,
-        compute_full_tree="auto",
+        compute_full_tree: bool | str = "auto",
         linkage="ward",
-        pooling_func=np.mean,
+        pooling_func: Any = np.mean,
         distance_threshold=None,
         compute_distances=False,
     ):

@@ -15,7 +15,7 @@ Steinbach, Karypis, Kumar, A comparison of document clustering techniques (2000)
 from __future__ import annotations
 
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -109,7 +109,7 @@ class BisectingKMeans(CentreModel):
         self,
         n_clusters=8,
         *,
-        init="random",
+        init: Any = "random",
         n_init=1,
         random_state=None,
         max_iter=300,

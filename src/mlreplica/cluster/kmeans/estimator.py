@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -107,8 +108,8 @@ class KMeans(CentreModel):
         self,
         n_clusters=8,
         *,
-        init="k-means++",
-        n_init="auto",
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
         max_iter=300,
         tol=1e-4,
         verbose=0,

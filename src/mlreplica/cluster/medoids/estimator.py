@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -130,10 +131,10 @@ default="k-medoids++"
         self,
         n_clusters=8,
         *,
-        metric="euclidean",
+        metric: Any = "euclidean",
         metric_params=None,
         method="fasterpam",
-        init="k-medoids++",
+        init: Any = "k-medoids++",
         n_init=1,
         max_iter=300,
         random_state=None,

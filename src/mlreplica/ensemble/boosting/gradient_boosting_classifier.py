@@ -1,5 +1,7 @@
 """GradientBoostingClassifier: its losses and targets; the algorithm is in `stages.py`"""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.dummy import DummyClassifier
@@ -141,15 +143,15 @@ class GradientBoostingClassifier(ClassifierMixin, GradientBoosting):
     def __init__(
         self,
         *,
-        loss="log_loss",
+        loss: Any = "log_loss",
         learning_rate=0.1,
         n_estimators=100,
         subsample=1.0,
-        criterion="deprecated",
-        min_samples_split=2,
-        min_samples_leaf=1,
+        criterion: Any = "deprecated",
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
         min_weight_fraction_leaf=0.0,
-        max_depth=3,
+        max_depth: int | None = 3,
         min_impurity_decrease=0.0,
         init=None,
         random_state=None,

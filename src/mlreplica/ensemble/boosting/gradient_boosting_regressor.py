@@ -1,6 +1,7 @@
 """GradientBoostingRegressor: its losses and targets; the algorithm is in `stages.py`"""
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -130,15 +131,15 @@ class GradientBoostingRegressor(RegressorMixin, GradientBoosting):
     def __init__(
         self,
         *,
-        loss="squared_error",
+        loss: Any = "squared_error",
         learning_rate=0.1,
         n_estimators=100,
         subsample=1.0,
-        criterion="deprecated",
-        min_samples_split=2,
-        min_samples_leaf=1,
+        criterion: Any = "deprecated",
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
         min_weight_fraction_leaf=0.0,
-        max_depth=3,
+        max_depth: int | None = 3,
         min_impurity_decrease=0.0,
         init=None,
         random_state=None,

@@ -1,5 +1,7 @@
 """HistGradientBoostingClassifier: its losses and targets"""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
@@ -64,23 +66,23 @@ class HistGradientBoostingClassifier(ClassifierMixin, HistGradientBoosting):
 
     def __init__(
         self,
-        loss="log_loss",
+        loss: Any = "log_loss",
         *,
         learning_rate=0.1,
         max_iter=100,
-        max_leaf_nodes=31,
+        max_leaf_nodes: int | None = 31,
         max_depth=None,
         min_samples_leaf=20,
         l2_regularization=0.0,
         max_features=1.0,
         max_bins=255,
-        categorical_features="from_dtype",
+        categorical_features: Any = "from_dtype",
         monotonic_cst=None,
         interaction_cst=None,
         warm_start=False,
-        early_stopping="auto",
-        scoring="loss",
-        validation_fraction=0.1,
+        early_stopping: bool | str = "auto",
+        scoring: Any = "loss",
+        validation_fraction: float | None = 0.1,
         n_iter_no_change=10,
         tol=1e-7,
         verbose=0,

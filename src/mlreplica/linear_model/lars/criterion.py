@@ -10,6 +10,7 @@ If s² is not given, it is ‖r‖²/(n − p − 1) for the residual r of least
 
 from math import log
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LassoLarsIC as Reference
@@ -103,8 +104,8 @@ class LassoLarsIC(LarsFit):
         criterion="aic",
         *,
         fit_intercept=True,
-        verbose=False,
-        precompute="auto",
+        verbose: int = False,
+        precompute: Any = "auto",
         max_iter=500,
         eps=EPS,
         copy_X=True,

@@ -10,6 +10,7 @@ so three numbers per piece give the error at the points of every other fold's pa
 
 import warnings
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LarsCV as Reference
@@ -133,9 +134,9 @@ class LarsCV(LarsFit):
         self,
         *,
         fit_intercept=True,
-        verbose=False,
+        verbose: int = False,
         max_iter=500,
-        precompute="auto",
+        precompute: Any = "auto",
         cv=None,
         max_n_alphas=1000,
         n_jobs=None,
@@ -289,9 +290,9 @@ class LassoLarsCV(LarsCV):
         self,
         *,
         fit_intercept=True,
-        verbose=False,
+        verbose: int = False,
         max_iter=500,
-        precompute="auto",
+        precompute: Any = "auto",
         cv=None,
         max_n_alphas=1000,
         n_jobs=None,

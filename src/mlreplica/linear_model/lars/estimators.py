@@ -1,7 +1,7 @@
 """Least angle regression and the lasso by its path: the estimators; see `homotopy.py`"""
 
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -230,8 +230,8 @@ class Lars(CallbackSupport, LarsFit):
         self,
         *,
         fit_intercept=True,
-        verbose=False,
-        precompute="auto",
+        verbose: int = False,
+        precompute: Any = "auto",
         n_nonzero_coefs=500,
         eps=EPS,
         copy_X=True,
@@ -366,8 +366,8 @@ class LassoLars(Lars):
         alpha=1.0,
         *,
         fit_intercept=True,
-        verbose=False,
-        precompute="auto",
+        verbose: int = False,
+        precompute: Any = "auto",
         max_iter=500,
         eps=EPS,
         copy_X=True,

@@ -1,6 +1,7 @@
 """Lasso and elastic net with α chosen by cross-validation: one path a fold, folds on threads"""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import (
@@ -136,11 +137,11 @@ class ElasticNetCV(LinearPrediction, RegressorMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        l1_ratio=0.5,
+        l1_ratio: Any = 0.5,
         eps=1e-3,
-        alphas=100,
+        alphas: Any = 100,
         fit_intercept=True,
-        precompute="auto",
+        precompute: Any = "auto",
         max_iter=1000,
         tol=1e-4,
         cv=None,
@@ -389,14 +390,14 @@ class LassoCV(ElasticNetCV):
         self,
         *,
         eps=1e-3,
-        alphas=100,
+        alphas: Any = 100,
         fit_intercept=True,
-        precompute="auto",
+        precompute: Any = "auto",
         max_iter=1000,
         tol=1e-4,
         copy_X=True,
         cv=None,
-        verbose=False,
+        verbose: int = False,
         n_jobs=None,
         positive=False,
         random_state=None,

@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral, Number, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -133,8 +134,8 @@ class ElasticNet(
         *,
         l1_ratio=0.5,
         fit_intercept=True,
-        precompute=False,
-        max_iter=1000,
+        precompute: Any = False,
+        max_iter: int | None = 1000,
         copy_X=True,
         tol=1e-4,
         warm_start=False,
@@ -368,9 +369,9 @@ class Lasso(ElasticNet):
         alpha=1.0,
         *,
         fit_intercept=True,
-        precompute=False,
+        precompute: Any = False,
         copy_X=True,
-        max_iter=1000,
+        max_iter: int | None = 1000,
         tol=1e-4,
         warm_start=False,
         positive=False,

@@ -2,6 +2,7 @@
 
 from itertools import islice
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -99,9 +100,9 @@ class MultiTaskElasticNetCV(ElasticNetCV):
     def __init__(
         self,
         *,
-        l1_ratio=0.5,
+        l1_ratio: Any = 0.5,
         eps=1e-3,
-        alphas=100,
+        alphas: Any = 100,
         fit_intercept=True,
         max_iter=1000,
         tol=1e-4,
@@ -257,13 +258,13 @@ class MultiTaskLassoCV(MultiTaskElasticNetCV):
         self,
         *,
         eps=1e-3,
-        alphas=100,
+        alphas: Any = 100,
         fit_intercept=True,
         max_iter=1000,
         tol=1e-4,
         copy_X=True,
         cv=None,
-        verbose=False,
+        verbose: int = False,
         n_jobs=None,
         random_state=None,
         selection="cyclic",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
@@ -125,13 +125,13 @@ random_state
     def __init__(
         self,
         *,
-        Cs=10,
-        l1_ratios="warn",
+        Cs: Any = 10,
+        l1_ratios: Any = "warn",
         fit_intercept=True,
         cv=None,
         dual=False,
-        penalty="deprecated",
-        scoring="warn",
+        penalty: Any = "deprecated",
+        scoring: Any = "warn",
         solver="lbfgs",
         tol=1e-4,
         max_iter=100,
@@ -141,7 +141,7 @@ random_state
         refit=True,
         intercept_scaling=1.0,
         random_state=None,
-        use_legacy_attributes="warn",
+        use_legacy_attributes: Any = "warn",
     ):
         self.Cs = Cs
         self.l1_ratios = l1_ratios

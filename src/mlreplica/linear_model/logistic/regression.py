@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -162,14 +163,14 @@ class LogisticRegression(
 
     def __init__(
         self,
-        penalty="deprecated",
+        penalty: Any = "deprecated",
         *,
         C=1.0,
-        l1_ratio=0.0,
+        l1_ratio: float | None = 0.0,
         dual=False,
         tol=1e-4,
         fit_intercept=True,
-        intercept_scaling=1,
+        intercept_scaling: float = 1,
         class_weight=None,
         random_state=None,
         solver="lbfgs",

@@ -216,7 +216,7 @@ class BayesianRidge(
         compute_score=False,
         fit_intercept=True,
         copy_X=True,
-        verbose=False,
+        verbose: int = False,
     ):
         self.max_iter = max_iter
         self.tol = tol

@@ -1,5 +1,7 @@
 """Ridge regression on labels −1 and +1 as a classifier, with a given penalty or a chosen one"""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d, compute_sample_weight
@@ -129,7 +131,7 @@ class RidgeClassifier(RidgeSolvers, CallbackSupport, SignedLabels):
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: Any = 1.0,
         *,
         fit_intercept=True,
         copy_X=True,
@@ -230,7 +232,7 @@ class RidgeClassifierCV(PenaltySearch, SignedLabels):
 
     def __init__(
         self,
-        alphas=(0.1, 1.0, 10.0),
+        alphas: Any = (0.1, 1.0, 10.0),
         *,
         fit_intercept=True,
         scoring=None,

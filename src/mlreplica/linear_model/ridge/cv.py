@@ -3,6 +3,7 @@
 import warnings
 from functools import partial
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -277,7 +278,7 @@ class RidgeCV(PenaltySearch, LinearPrediction, MultiOutputMixin, RegressorMixin,
 
     def __init__(
         self,
-        alphas=(0.1, 1.0, 10.0),
+        alphas: Any = (0.1, 1.0, 10.0),
         *,
         fit_intercept=True,
         scoring=None,

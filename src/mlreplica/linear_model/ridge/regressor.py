@@ -3,6 +3,7 @@
 from copy import copy
 from numbers import Integral, Real
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -123,7 +124,7 @@ class Ridge(
 
     def __init__(
         self,
-        alpha=1.0,
+        alpha: Any = 1.0,
         *,
         fit_intercept=True,
         copy_X=True,

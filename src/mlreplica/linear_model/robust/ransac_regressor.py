@@ -3,6 +3,7 @@
 import math
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.base import (
@@ -145,12 +146,12 @@ class RANSACRegressor(
         residual_threshold=None,
         is_data_valid=None,
         is_model_valid=None,
-        max_trials=100,
+        max_trials: float = 100,
         max_skips=np.inf,
         stop_n_inliers=np.inf,
         stop_score=np.inf,
         stop_probability=0.99,
-        loss="absolute_error",
+        loss: Any = "absolute_error",
         random_state=None,
     ):
         self.estimator = estimator

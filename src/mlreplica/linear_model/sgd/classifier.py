@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -148,14 +150,14 @@ class SGDClassifier(LinearScores, ClassifierMixin, StochasticClassifier):
 
     def __init__(
         self,
-        loss="hinge",
+        loss: Any = "hinge",
         *,
-        penalty="l2",
+        penalty: str | None = "l2",
         alpha=0.0001,
-        l1_ratio=0.15,
+        l1_ratio: float | None = 0.15,
         fit_intercept=True,
         max_iter=1000,
-        tol=1e-3,
+        tol: float | None = 1e-3,
         shuffle=True,
         verbose=0,
         epsilon=0.1,
@@ -169,7 +171,7 @@ class SGDClassifier(LinearScores, ClassifierMixin, StochasticClassifier):
         n_iter_no_change=5,
         class_weight=None,
         warm_start=False,
-        average=False,
+        average: int = False,
         batch_size=1,
     ):
         self.loss = loss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -125,12 +125,12 @@ class Perceptron(LinearScores, ClassifierMixin, StochasticClassifier):
         l1_ratio=0.15,
         fit_intercept=True,
         max_iter=1000,
-        tol=1e-3,
+        tol: float | None = 1e-3,
         shuffle=True,
         verbose=0,
         eta0=1.0,
         n_jobs=None,
-        random_state=0,
+        random_state: Any = 0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=5,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -132,14 +134,14 @@ class SGDRegressor(SparseWeights, RegressorMixin, StochasticDescent):
 
     def __init__(
         self,
-        loss="squared_error",
+        loss: Any = "squared_error",
         *,
-        penalty="l2",
+        penalty: str | None = "l2",
         alpha=0.0001,
-        l1_ratio=0.15,
+        l1_ratio: float | None = 0.15,
         fit_intercept=True,
         max_iter=1000,
-        tol=1e-3,
+        tol: float | None = 1e-3,
         shuffle=True,
         verbose=0,
         epsilon=0.1,
@@ -151,7 +153,7 @@ class SGDRegressor(SparseWeights, RegressorMixin, StochasticDescent):
         validation_fraction=0.1,
         n_iter_no_change=5,
         warm_start=False,
-        average=False,
+        average: int = False,
         batch_size=1,
     ):
         self.loss = loss
