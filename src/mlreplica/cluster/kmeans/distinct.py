@@ -83,16 +83,19 @@ def distinct_rows(X: Any, w: Any) -> Any:
 @kernel
 def any_twice(words, table):
     """Whether a word stands twice; `table` has 2^m places, more than there are words, all 0."""
-    last = len(table) - 1
+    last, zeros = len(table) - 1, 0
     for r in range(len(words)):
-        word = words[r] + (words[r] == 0)  # 0 marks a free place
+        word = words[r]
+        if word == 0:  # marks a free place
+            zeros += 1
+            continue
         i = word & last
         while table[i] != 0:
             if table[i] == word:
                 return True
             i = (i + 1) & last
         table[i] = word
-    return False
+    return zeros > 1
 
 
 def has_ties(keys: Any) -> bool:

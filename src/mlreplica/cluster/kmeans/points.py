@@ -36,6 +36,7 @@ from mlreplica.core.compile.threads import run, split
 
 LANES = 64
 BLOCK = 1 << 16  # entries of a product that stay in cache
+LEAST = 1 << 18  # entries that are worth a task: threads wait for each other between tasks
 SUMMED = 1024  # rows whose w D² are added up together
 FAR = 2.0**120  # ½‖c‖² of a centre that pads the table, the same in either precision
 RARE = 0.05  # share of rows in doubt above which single precision does not pay
@@ -305,8 +306,9 @@ class Points:
         self.all, self.dtype = np.arange(self.n), np.float64 if self.sparse else np.float32
 
     def parts(self) -> list[slice]:
-        """Parts for threads; where they begin depends on the shape alone."""
-        return split(self.n, 32, least=max(1024, (1 << 17) // self.p))
+        """Parts for threads, 1, 2, 4 … 32 of them; where they begin depends on the shape alone."""
+        parts = (1 << (self.n * self.p // LEAST).bit_length()) >> 1
+        return split(self.n, min(parts, 32), least=1024)
 
     @cached_property
     def norms(self) -> Any:
