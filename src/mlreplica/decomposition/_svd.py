@@ -161,20 +161,20 @@ def svd(A, kind="compact", solver="lapack", *, n_components=None, tol=None, rand
         else:
             found = leading_triplets(Products(A), k, rng, tol or 1e-10)
         return signed(*found)
+    if kind == "full":
+        U, s, Vt = divide_and_conquer(A, True) if solver == "lapack" else DENSE[solver](A)
+        return signed(completed(U), s, completed(Vt.T).T)
     U, s, Vt = DENSE[solver](A)
     if kind == "compact":
         noise = max(A.shape) * EPS
         least = tol if tol is not None else np.sqrt(noise) if solver == "eigen" else noise
         k = int((s > max(least * s[0], TINY * EPS)).sum())
-    U, s, Vt = signed(U[:, :k], s[:k], Vt[:k])
-    if kind == "full":
-        return SVD(completed(U), s, completed(Vt.T).T)
-    return SVD(U, s, Vt)
+    return signed(U[:, :k], s[:k], Vt[:k])
 
 
-def divide_and_conquer(A):
-    """(1) by LAPACK, without the vectors that only "full" has."""
-    U, s, Vt, failed = lapack.dgesdd(A, full_matrices=0)
+def divide_and_conquer(A, full=False):
+    """(1) by LAPACK, with or without the vectors that only "full" has."""
+    U, s, Vt, failed = lapack.dgesdd(A, full_matrices=int(full))
     if failed:
         raise np.linalg.LinAlgError("the singular values did not converge.")
     return U, s, Vt
@@ -209,8 +209,11 @@ def completed(U):
 
 def signed(U, s, Vt):
     """The same triplets with the signs that scikit-learn's PCA gives them."""
-    if not Vt.size:
+    if not len(s):
         return SVD(U, s, Vt)
-    largest = np.abs(Vt).argmax(axis=1)
-    sign = np.where(Vt[np.arange(len(Vt)), largest] < 0, -1.0, 1.0)
-    return SVD(U * sign, s, Vt * sign[:, None])
+    k = len(s)
+    largest = np.abs(Vt[:k]).argmax(axis=1)
+    sign = np.where(Vt[np.arange(k), largest] < 0, -1.0, 1.0)
+    U[:, :k] *= sign
+    Vt[:k] *= sign[:, None]
+    return SVD(U, s, Vt)
