@@ -1,7 +1,8 @@
 """Hidden Markov models and conditional random fields
 
 Models begin from the same parameters and take the same number of EM steps, so that the likelihoods
-agree; conditional random fields are compared by their objective.
+agree; conditional random fields are compared by their objective. Labels and marginals are raced as
+a wheel finds them: `mlreplica warmup CRF --ahead` first.
 """
 
 import numpy as np
