@@ -26,8 +26,11 @@ settings.load_profile("mlreplica")
 
 LONG = ("test_warmup", "test_pure_python", "test_wheel")
 
-# Programs that tests run in processes of their own.
-collect_ignore = ["tests/same_bits.py", "tests/without_numba.py"]
+# Programs that run in processes of their own, or are only read.
+collect_ignore = [
+    f"tests/{name}.py"
+    for name in ("every_setting", "same_bits", "typing/user_code", "without_numba")
+]
 
 
 def pytest_collection_modifyitems(items):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.cluster
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
@@ -335,6 +335,7 @@ def test_distinct_rows_are_those_that_numpy_finds(seed, p, levels):
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1000), n=st.sampled_from([1, 2, 7, 64, 1000]), levels=st.integers(1, 9))
+@example(seed=488, n=7, levels=2)
 def test_ties_are_those_that_sorting_finds(seed, n, levels):
     keys = np.random.default_rng(seed).integers(0, levels**6, n).astype(np.uint64)  # 0, too
     assert has_ties(keys) == (len(np.unique(keys)) < n)

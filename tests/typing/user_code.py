@@ -30,7 +30,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 model = Lasso(alpha=0.1).fit(X_train, y_train)
 print(model.coef_ @ X_test[0] + model.intercept_, model.certificate_)
 print(accuracy_score(y_test, LogisticRegression(C=10.0).fit(X_train, y_train).predict(X_test)))
-alphas, coefs, gaps = lasso_path(X, y, n_alphas=10)
+alphas, coefs, gaps = lasso_path(X, y, alphas=10)
 
 pipe = assert_type(make_pipeline(StandardScaler(), SVC(kernel=RBF(0.5))), Pipeline)
 search = GridSearchCV(pipe, {"svc__C": [1.0, 10.0]}, cv=3).fit(X_train, y_train)
