@@ -19,7 +19,7 @@ def texts(n, p=4, categories=50, kind="texts"):
         rng, rows = np.random.default_rng(0), min(n, most["n"])
         share = 1 / np.arange(1, categories + 1)
         codes = rng.choice(categories, (rows, p), p=share / share.sum())
-        names = np.array([f"category {k:03d}" for k in range(categories)])
+        names = np.array([f"category {k:04d}" for k in range(categories)])
         X = {
             "texts": lambda: names[codes],
             "objects": lambda: names[codes].astype(object),
