@@ -35,7 +35,7 @@ def numbers(name, value):
 def found(model, X):
     """Public attributes of a fitted model, and what its methods say of X."""
     for name, value in sorted(vars(model).items()):
-        if name.endswith("_") and not name.startswith("_"):
+        if name.endswith("_") and not name.startswith("_") and "time" not in name:
             yield from numbers(name, value)
     for name in METHODS:
         if X is not None and hasattr(model, name):

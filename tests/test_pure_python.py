@@ -58,7 +58,7 @@ SCRIPTED = Path(__file__).with_name("every_setting.py")
 AMBIGUOUS = {  # settings that rounding decides, or no seed
     "BayesianLogisticRegression(": "chains are chaotic",
     "StackingClassifier(": "the trees of its card have no seed",
-    "SGDClassifier(max_iter=5, random_state=0, loss='squared_e": "runs away, to 1e13",
+    "SGDClassifier(max_iter=5, random_state=0, loss='squared": "runs away, to 1e13",
     "SVC(random_state=0, solver='platt')": "stops at a gap of 1e-3, along another path",
     "NuSVC(random_state=0, kernel='linear')": "several intercepts are optimal",
     "NuSVC(random_state=0, kernel='sigmoid')": "the kernel is indefinite",

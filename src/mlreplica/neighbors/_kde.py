@@ -144,6 +144,8 @@ class KernelDensity(DensityMixin, BaseEstimator):
             kind = "kd_tree" if self.metric in KDTree.valid_metrics else "ball_tree"
         elif self.metric not in TREES[kind].valid_metrics:
             raise ValueError(f"invalid metric for {TREES[kind]}: '{self.metric}'")
+        if self.metric == "pyfunc" and "func" not in (self.metric_params or {}):
+            raise ValueError('metric="pyfunc" needs metric_params={"func": distance}.')
         X = validate_data(self, X, order="C", dtype=np.float64)
         n, p = X.shape
         rules = {"scott": n, "silverman": n * (p + 2) / 4}

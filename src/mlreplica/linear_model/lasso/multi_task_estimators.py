@@ -131,6 +131,12 @@ class MultiTaskElasticNet(
         instead="Lasso, which chooses columns for each target by itself",
     )
 
+    @classmethod
+    def small_runs(cls):
+        """A call for the warm-up, beside that of dense rows."""
+        X, Y = example()
+        yield lambda: cls(0.01).fit(sp.csc_array(X), Y)
+
     _parameter_constraints = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
