@@ -77,6 +77,11 @@ def test_lof_judges_new_rows_as_scikit_learn_does():
 KERNELS = ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]
 
 
+def test_kernel_density_by_a_function_asks_for_it_in_fit():
+    with pytest.raises(ValueError, match="needs metric_params"):
+        neighbors.KernelDensity(metric="pyfunc").fit(np.zeros((5, 2)))
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("atol", [0.0, 1e-3])
 @pytest.mark.parametrize("rtol", [0.0, 0.1])
