@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -16,6 +17,9 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 
 # SciPy reads it at import; without it scikit-learn's check of array API input skips itself.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+# Shells begin jobs in the background with Ctrl-C ignored; tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Numba compiles the sources as they are. MLREPLICA_AHEAD=1 runs the tests on the library instead.
 os.environ.setdefault("MLREPLICA_AHEAD", "0")
