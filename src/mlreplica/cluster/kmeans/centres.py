@@ -18,7 +18,6 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
 from mlreplica.core.compat import Interval, StrOptions, _check_sample_weight
-from mlreplica.core.compile.threads import run, split
 from mlreplica.core.iterate import CallbackSupport
 from mlreplica.core.linear import forget_names
 from mlreplica.core.validation import (
@@ -30,7 +29,7 @@ from mlreplica.core.validation import (
     validate_data,
 )
 
-from .points import LEAST, Points
+from .points import Points
 from .seeding import plus_plus
 
 LARGEST = 1e12  # entries up to which squares, summed, stay in range in single precision
@@ -43,13 +42,9 @@ def is_array(init):
 
 def in_range(X):
     """A power of two by which X is multiplied so that squares neither overflow nor vanish."""
-    entries = (X.data if sp.issparse(X) else X).ravel()
-
-    def squares(part):
-        with np.errstate(over="ignore"):
-            return float(np.dot(entries[part], entries[part]))
-
-    size = sum(run(squares, split(entries.size, 32, least=LEAST))) / max(entries.size, 1)
+    entries = X.data if sp.issparse(X) else X
+    with np.errstate(over="ignore"):
+        size = float(np.dot(entries.ravel(), entries.ravel())) / max(entries.size, 1)
     if 1 / LARGEST < size < LARGEST:  # the mean square; no entry is beyond √n of its root
         return 1.0
     size = max(abs(float(entries.max())), abs(float(entries.min()))) if entries.size else 0.0
